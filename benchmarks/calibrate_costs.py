@@ -21,7 +21,7 @@ from retrycontract import ValueSanitizer
 from retrycontract.contract.feedback.answer import examine_and_redact
 from retrycontract.contract.schemas.admission import compile_schema
 from retrycontract.contract.schemas.cost_table import NANOSECONDS
-from retrycontract.contract.schemas.costs import MARKS
+from retrycontract.contract.schemas.costs import DIGITS, SIGNS
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.languages import compiler_of
 from tests.contract.pathological import TEXTS
@@ -46,6 +46,7 @@ from typing import Final
 NANOSECONDS: Final[dict[str, float]] = {
 '''
 
+FAR: Final = bytes(range(128, 256))
 Leaf = Callable[[int], dict[str, Any]]
 
 
@@ -121,6 +122,8 @@ def measured() -> dict[str, float]:
         "limit-wide": max(alternative(lambda number: {"minimum": 1e9 + number}, WIDE),
                           alternative(lambda number: {"maximum": number}, [2**70 + number for number in SMALL])),
         "multiple": alternative(lambda number: {"multipleOf": 10**7 + number}, SMALL),
+        "multiple-fraction": max(alternative(lambda number: {"multipleOf": 1e7 + number + 0.5}, SMALL),
+                                 alternative(lambda number: {"multipleOf": 2**65 + number}, SMALL)),
         "multiple-wide": alternative(lambda number: {"multipleOf": 1e7 + number / 7 + 0.1}, [1e200, 1e100 + 1] * 100),
         "pattern": pattern,
         "pattern-character": hard,
@@ -140,8 +143,8 @@ def measured() -> dict[str, float]:
     words, texts = "lorem ipsum dolor " * 50_000, [f"{'abc' * (1 + n % 9)}" for n in range(1_000)]
     short, many = ({"a": [{"x": [1]}] * count, "t": "x"} for count in (1, 201))
     few, wrong = ({"properties": {"a": {"items": {"type": "string"}}}}, {"a": [1]})
-    branches = {"patternProperties": {"^k": {"oneOf": [{"type": "array", "maxItems": 1}] * 300}}}
-    crowd = {f"k{number}": [1, 2] for number in range(300)}
+    named_texts: Any = {"additionalProperties": {"type": "string"}}
+    union = {"properties": {"a": {"items": {"anyOf": [{"const": 10 + number} for number in range(400)]}}}}
     found |= {
         "check": check,
         "refusal": checking(few, wrong) - check,
@@ -150,22 +153,32 @@ def measured() -> dict[str, float]:
         "name": (checking({}, {f"name{n}": 1 for n in range(501)}) - checking({}, {"name": 1})) / 500,
         "character": (checking(flat, {"a": [], "t": words}) - check) / len(words),
         # Of the worst text a third: in an ordinary one most such characters lead to no secret.
-        "mark": max(starred(make(3_000)) for make in TEXTS.values()) / 3,
-        "error": (checking(few, {"a": [1] * 51}) - checking(few, wrong)) / 50,
-        "branch": (checking(branches, crowd) - checking({}, crowd)) / (300 * 300),
+        "sign": max(searched(make(3_000), SIGNS) for make in TEXTS.values()) / 3,
+        "digit": searched(TEXTS["tokens of base64"](3_000), DIGITS) / 3,
+        "far": max(searched(make(3_000), FAR) for make in TEXTS.values()) / 2,
+        "proposal": (checking(few, {"a": [1] * 51}) - checking(few, wrong)) / 50,
+        "error": max((checking(named_texts, numbered(1_201)) - checking(named_texts, numbered(201))) / 1_000,
+                     (checking(union, wrong) - checking(few, wrong)) / 400),
         "compile-node": seconds(partial(compile_tool, {"anyOf": [{"minimum": n} for n in range(300)]})) / 300,
         "compile-pattern-step": seconds(partial(compile_tool, {"pattern": f"^({'x' * 100}){{1,100}}$"})) / (106 * 26),
     }  # fmt: skip
     return found
 
 
-def starred(text: str) -> float:
-    """Give what the search for secrets takes for each character that it stops at, where there are many."""
+def numbered(count: int) -> dict[str, int]:
+    """Make an object of so many numbers."""
+    return {f"k{number}": number for number in range(count)}
+
+
+def searched(text: str, kind: bytes) -> float:
+    """Give what the search for secrets takes for each byte of a kind, in a text that has many; else 0."""
     written = text.encode("utf-8", "surrogatepass")
-    marks = len(written) - len(written.translate(None, MARKS)) + len(written) - len(text)
-    if marks < len(text) / 10:
+    count = len(written) - len(written.translate(None, kind))
+    # What is beyond ASCII is judged in texts of its own: one look decides about all of a word.
+    is_far, plain = kind == FAR, len(written) == len(text)
+    if count < len(text) / 10 or is_far == plain:
         return 0
-    return seconds(partial(ValueSanitizer().redact, text)) / marks
+    return seconds(partial(ValueSanitizer().redact, text)) / (len(written) - len(text) if is_far else count)
 
 
 def compile_tool(schema: Any) -> CompiledTool:

@@ -35,6 +35,7 @@ READ_FILE: dict[str, Any] = {
     },
     "required": ["path"],
 }
+WEATHER = {"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}
 ORDER = {"properties": {"items": {"items": {"required": ["sku"], "properties": {"sku": {"type": "string"}}}}}}
 
 
@@ -55,6 +56,7 @@ EXAMPLES = {
     "progress": told(READ_FILE, {"encoding": "uft8"}, {"lines": 0}),
     "unchanged": told(READ_FILE, {}, {}, attempts=4),
     "blocked": told(READ_FILE, {}, {}, {}),
+    "no JSON": told(WEATHER, "{'city': 'Paris', 'days': True}", name="get_weather"),
     "like": told(ORDER, {"items": [{}] * 600}, name="order"),
 }
 

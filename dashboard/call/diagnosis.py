@@ -14,6 +14,7 @@ from django.contrib.humanize.templatetags.humanize import ordinal
 
 from dashboard.shared.mistakes import by_pattern, kinds_of
 from retrycontract.contract import pointers
+from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.store.models import Attempt
@@ -53,6 +54,8 @@ class Diagnosis:
         # Of the whole output, or where nothing certain is expected, the error's own words say more.
         if not worst.pattern or error.expected_value is None:
             said = ("", error.message, "")
+        elif error.error_code is ErrorCode.UNKNOWN_FIELD:
+            said = (worst.pattern, f"is not known: use {error.expected_value}", "")
         elif error.actual_value is None:
             said = (worst.pattern, f"is missing: {_with_article(error.expected_value)}", "")
         else:

@@ -19,9 +19,9 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.answers import keep_words
+from dashboard.call import work as call_work
 from dashboard.call.call_history import CallHistory, read_story, read_version
 from dashboard.call.suggestions import AtHand, filled, is_asked, read_at_hand
-from dashboard.call.work import read_work
 from dashboard.inbox.views import next_blocked
 from dashboard.navigation import may_answer
 from dashboard.shared.choices import choices_for
@@ -226,7 +226,7 @@ def _story_context(request: HttpRequest, story: CallHistory) -> dict[str, Any]:
         "story": story,
         "call": story.call,
         "now": now,
-        "work": read_work(story.call, cast(User, request.user).pk, now=now),
+        "work": call_work.read_work(story.call, cast(User, request.user).pk, now=now),
         "may_answer": may_answer(request.user),
         "next_blocked": next_blocked(now=now, beside=story.call),
     }

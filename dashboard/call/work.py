@@ -137,7 +137,7 @@ def snooze(request: HttpRequest, public_id: str) -> HttpResponse:
         return _ask(request, found, now, refused=_told(error))
     if is_htmx(request):
         return HttpResponse(status=UNCHANGED, headers={"HX-Trigger": DONE})
-    messages.success(request, "Put off; it comes back by itself.")
+    messages.success(request, "Snoozed; it comes back by itself.")
     return redirect("dashboard:inbox")
 
 

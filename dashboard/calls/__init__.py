@@ -49,6 +49,7 @@ class CallChoices(TimedChoices):
 
     q: str = ""
     tool: str = ""
+    namespace: str = ""
     agent: str = ""
     state: str = ""
     kind: str = ""
@@ -69,7 +70,8 @@ class CallChoices(TimedChoices):
     def words(self) -> dict[str, str]:
         """Say each choice in words, by its name."""
         state = {"state": self.state and state_word(self.state)}
-        more = {"model": f"Model {self.model}", "version": "One version", "field": f"At {self.field}"}
+        more = {"model": f"Model {self.model}", "version": "One version", "field": f"At {self.field}",
+                "namespace": f"Namespace {self.namespace}"}  # fmt: skip
         return self.time_words | state | more | call_words(self.tool, self.agent, self.kind, self.code)
 
     @property
@@ -105,6 +107,8 @@ class CallChoices(TimedChoices):
     def _others(self) -> Iterator[Q]:
         if self.kind == Kind.TOOL_CALL:
             yield Q(kind=self.kind)
+        if self.namespace:
+            yield Q(agent__namespace=self.namespace)
         if self.version:
             yield Q(version=int(self.version))
         if self.code or self.field:

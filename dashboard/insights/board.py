@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -89,6 +90,7 @@ class BoardRow:
     rate: str
     trend: str
     tone: str  # of the trend: good, bad or nothing
+    namespace: str  # where the tool's name alone does not say which is meant
 
     @property
     def work(self) -> str:
@@ -107,6 +109,7 @@ class MarkerRow:
     marker: Marker
     kind: str
     name: str
+    namespace: str  # of the tool, where its name alone does not say which is meant
     label: str
     x: str
     before: str
@@ -114,12 +117,32 @@ class MarkerRow:
     tone: str
 
 
-def rows_of(board: Board, span: TimeRange, choice: CutChoice) -> list[BoardRow]:
+@dataclass(frozen=True, slots=True)
+class KnownTools:
+    """Hold the registered tools: the key of each, and the names that several namespaces have."""
+
+    keys: Mapping[ToolName, str]
+    shared: frozenset[str]
+
+    @classmethod
+    def read(cls) -> KnownTools:
+        """Read all of them."""
+        tools = Tool.objects.values_list("pk", "name", "namespace")
+        keys = {(namespace, name): str(pk) for pk, name, namespace in tools}
+        times = Counter(name for _, name in keys)
+        return cls(keys, frozenset(name for name, number in times.items() if number > 1))
+
+    def namespace(self, namespace: str, name: str) -> str:
+        """Give the namespace of a tool whose name others have, too; of any other nothing."""
+        return namespace if name in self.shared else ""
+
+
+def rows_of(board: Board, span: TimeRange, choice: CutChoice, known: KnownTools) -> list[BoardRow]:
     """Make the rows."""
-    keys = _tool_keys({(problem.namespace, problem.tool_name) for problem in board.problems})
     rows = []
     for rank, problem in enumerate(board.problems, 1):
-        pk = keys.get((problem.namespace, problem.tool_name))
+        pk = known.keys.get((problem.namespace, problem.tool_name))
+        namespace = known.namespace(problem.namespace, problem.tool_name)
         place = {"field": problem.place} if problem.place else {}
         trend, tone = _trend(problem.rate, problem.before)
         rows.append(
@@ -127,19 +150,20 @@ def rows_of(board: Board, span: TimeRange, choice: CutChoice) -> list[BoardRow]:
                 problem,
                 rank,
                 code_title(problem.code),
-                calls_at(span, choice, tool=problem.tool_name, code=problem.code, **place),
+                calls_at(span, choice, tool=problem.tool_name, namespace=namespace, code=problem.code, **place),
                 reverse("dashboard:tool", args=[pk]) if pk else "",
                 f"{reverse('dashboard:edit_schema', args=[pk])}?{urlencode(place)}" if pk else "",
                 _spark(problem.series),
                 _share(problem.rate),
                 trend,
                 tone,
+                namespace,
             )
         )
     return rows
 
 
-def markers_of(board: Board, span: TimeRange) -> list[MarkerRow]:
+def markers_of(board: Board, span: TimeRange, known: KnownTools) -> list[MarkerRow]:
     """Place what began in the plots."""
     steps = list(span.labels)
     rows = []
@@ -152,6 +176,7 @@ def markers_of(board: Board, span: TimeRange) -> list[MarkerRow]:
                 marker,
                 KINDS[marker.kind],
                 marker.name,
+                known.namespace(marker.namespace, marker.tool_name),
                 span.labels[steps[index]],
                 f"{index * STEP:g}",
                 _share(marker.before),
@@ -170,8 +195,8 @@ def calls_at(span: TimeRange, choice: CutChoice, **more: str) -> str:
     return f"{reverse('dashboard:calls')}?{urlencode({name: value for name, value in asked.items() if value})}"
 
 
-def tools_of(board: Board, names: Mapping[ToolName, str], request: HttpRequest) -> list[tuple[Bar, str]]:
-    """Rank the tools: a bar as long as the tool's failed attempts, and the address that looks at it alone."""
+def tools_of(board: Board, known: KnownTools, request: HttpRequest) -> list[tuple[Bar, str, str]]:
+    """Rank the tools: a bar as long as the tool's failed attempts, where it is looked at alone, its namespace."""
     bars = draw_bars(
         (
             (visible(tool[1]) or "not registered", share.part,
@@ -180,26 +205,29 @@ def tools_of(board: Board, names: Mapping[ToolName, str], request: HttpRequest) 
         )
     )  # fmt: skip
     return [
-        (bar, _narrowed(request, tool=names.get(tool, ""))) for bar, (tool, _) in zip(bars, board.tools, strict=True)
+        (bar, _narrowed(request, tool=known.keys.get(tool, "")), known.namespace(*tool))
+        for bar, (tool, _) in zip(bars, board.tools, strict=True)
     ]
 
 
 def standings_of(
-    found: Iterable[Standing], request: HttpRequest, key: str, names: Mapping[ToolName, str] | None = None
-) -> list[tuple[Standing, str]]:
-    """Make rows of a leaderboard: who, and the address that looks at them alone."""
+    found: Iterable[Standing], request: HttpRequest, key: str, known: KnownTools | None = None
+) -> list[tuple[Standing, str, str]]:
+    """Make rows of a leaderboard: who, the address that looks at them alone, and a tool's namespace."""
     rows = []
     for one in found:
-        value = one.name if names is None else names.get((one.namespace, one.name), "")
+        value = one.name if known is None else known.keys.get((one.namespace, one.name), "")
         address = _narrowed(request, **{key: value}) if value else ""
-        rows.append((one, address))
+        rows.append((one, address, known.namespace(one.namespace, one.name) if known else ""))
     return rows
 
 
-def codes_of(board: Board, span: TimeRange, choice: CutChoice, tool: Tool | None) -> list[tuple[Standing, str]]:
+def codes_of(
+    board: Board, span: TimeRange, choice: CutChoice, tool: Tool | None, known: KnownTools
+) -> list[tuple[Standing, str, str]]:
     """Make rows of the mistakes' leaderboard: each code, and where the calls are that made it."""
-    name = {"tool": tool.name} if tool else {}
-    return [(one, calls_at(span, choice, code=one.name, **name)) for one in board.codes]
+    names = {"tool": tool.name, "namespace": known.namespace(tool.namespace, tool.name)} if tool else {}
+    return [(one, calls_at(span, choice, code=one.name, **names), "") for one in board.codes]
 
 
 def _narrowed(request: HttpRequest, **chosen: str) -> str:
@@ -207,11 +235,6 @@ def _narrowed(request: HttpRequest, **chosen: str) -> str:
     for name, value in chosen.items():
         query[name] = value
     return f"?{query.urlencode()}" if all(chosen.values()) else ""
-
-
-def _tool_keys(names: set[ToolName]) -> dict[ToolName, int]:
-    tools = Tool.objects.filter(name__in={name for _, name in names}).values_list("namespace", "name", "pk")
-    return {(namespace, name): pk for namespace, name, pk in tools if (namespace, name) in names}
 
 
 def _share(share: Share) -> str:

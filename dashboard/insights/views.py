@@ -14,7 +14,16 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from dashboard.insights.board import RANKINGS, CutChoice, codes_of, markers_of, rows_of, standings_of, tools_of
+from dashboard.insights.board import (
+    RANKINGS,
+    CutChoice,
+    KnownTools,
+    codes_of,
+    markers_of,
+    rows_of,
+    standings_of,
+    tools_of,
+)
 from dashboard.insights.plots import Bar, Series, TimeRange, draw_bars, draw_columns, percent
 from dashboard.navigation import is_staff
 from dashboard.shared.choices import MAX_OPTIONS
@@ -100,14 +109,15 @@ def insights(request: HttpRequest) -> HttpResponse:
     if not found.judged and not found.answer_times.answers:
         context |= {"is_first_look": not Rollup.objects.exists(), "address": _address(request)}
         return render(request, "insights/insights.html", context)
+    known = KnownTools.read()
     return render(
         request,
         "insights/insights.html",
         context
         | {"found": found}
-        | _plots(request, found, board, span)
-        | {"by_code": codes_of(board, span, choice, tool)}
-        | {"rows": rows_of(board, span, choice), "may_edit": is_staff(request.user)},
+        | _plots(request, found, board, span, known)
+        | {"by_code": codes_of(board, span, choice, tool, known)}
+        | {"rows": rows_of(board, span, choice, known), "may_edit": is_staff(request.user)},
     )
 
 
@@ -131,22 +141,21 @@ def _asked(request: HttpRequest) -> tuple[TimeRange, Tool | None]:
     return TimeRange.of(request.GET.get("range", ""), timezone.now()), tool
 
 
-def _plots(request: HttpRequest, found: Insights, board: Board, span: TimeRange) -> dict[str, Any]:
+def _plots(request: HttpRequest, found: Insights, board: Board, span: TimeRange, known: KnownTools) -> dict[str, Any]:
     _, tool = _asked(request)
     now, steps = timezone.now(), span.labels
     waits = count_open_waits(span.scope(tool), now)
-    keys = {(namespace, name): str(pk) for pk, name, namespace in Tool.objects.values_list("pk", "name", "namespace")}
     codes = draw_columns({(point.at, point.code): point.amount for point in found.failures}, steps)
     tokens = {(point.at, "tokens"): point.tokens for point in found.costs if point.tokens}
     return {
         "headlines": _headlines(found, waits, answer_seconds(span.scope(tool), found.answer_times.answers)),
         "board": board,
-        "markers": markers_of(board, span),
+        "markers": markers_of(board, span, known),
         "models": standings_of(board.models, request, "model"),
-        "by_tool": standings_of(board.by_tool, request, "tool", keys),
+        "by_tool": standings_of(board.by_tool, request, "tool", known),
         "codes": codes,
         "code_legend": [Entry(one, one.key, code_title(one.key)) for one in codes.series],
-        "tool_bars": tools_of(board, keys, request),
+        "tool_bars": tools_of(board, known, request),
         "tokens": draw_columns(tokens, steps),
         "success": _success(found),
         "recovery": _recovery(found),

@@ -88,6 +88,8 @@ BESIDE = 2  # lines shown on each side of a failing one
 HEAD = 4  # lines of the beginning, which say what it is
 INDENT = "  "
 BAD = "jx jbad"
+LONG = 120  # characters of a line that may not fit, with its markup
+QUOTED = ('<span class="jk">&quot;', '<span class="js">&quot;')
 _CLASSES = {"string": "js", "number": "jn", "integer": "jn", "boolean": "jl", "null": "jl"}
 
 
@@ -181,6 +183,9 @@ def _members(value: dict[str, Any] | list[Any], pointer: str, depth: int, marks:
 
 def _line(depth: int, content: str, errors: list[ValidationError], *, missing: bool = False) -> str:
     indent = INDENT * depth
+    if len(content) > LONG and content.startswith(QUOTED):
+        # A long name breaks within itself, not before it: its line would hold nothing but the indentation.
+        indent, content = "", content.replace("&quot;", f'<span class="ji">{indent}&quot;</span>', 1)
     if not errors:
         return f'<span class="jx">{indent}{content}\n</span>'
     codes = ", ".join(dict.fromkeys(error.error_code.value for error in errors))

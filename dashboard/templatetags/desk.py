@@ -11,7 +11,7 @@ from django import template
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.insights.plots import percent
@@ -136,7 +136,11 @@ def excerpt(text: object) -> SafeString:
 @register.filter
 def pointer(path: str) -> SafeString:
     """Show a JSON Pointer; the whole document as `(root)`."""
-    return format_html('<code class="pointer"><bdi>{}</bdi></code>', shown_pointer(path))
+    shown = shown_pointer(path)
+    if not shown.isascii():
+        # Each name for itself: one that is read from the right would take those around it along.
+        shown = format_html_join("/", "<bdi>{}</bdi>", ((step,) for step in shown.split("/")))
+    return format_html('<code class="pointer">{}</code>', shown)
 
 
 @register.filter

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
@@ -22,6 +23,21 @@ WITH RECURSIVE found(value) AS (
 )
 SELECT value FROM found WHERE value IS NOT NULL LIMIT %s
 """
+
+
+@contextmanager
+def planned_for_values() -> Iterator[None]:
+    """Have PostgreSQL plan what is read within for its values each time, prepared or not.
+
+    A plan for any value knows neither where a LIKE begins nor how rare a word is: it reads the whole table.
+    """
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+        yield
 
 
 class Given(models.Expression):

@@ -193,8 +193,8 @@ def test_arguments_that_are_not_quite_json_are_the_models_mistake(
     members.insert(2 if is_last else 0, b'"arguments" : ' + arguments)
     reply = door.post("/calls", b" { " + b" , ".join(members) + b" } ")
     assert (reply.status, reply.body["status"]) == (200, "retry")
-    (error,) = reply.body["errors"]
-    assert (error["error_code"], error["keyword"]) == ("VAL-004", keyword)
+    (error,) = [each for each in reply.body["errors"] if each["error_code"] == "VAL-004"]
+    assert error["keyword"] == keyword
     assert Attempt.objects.get().turn == 1
 
 

@@ -137,7 +137,7 @@ def look_at_everything(site: Site, desk: Desk, looks: Looks) -> None:
     check_look(page, "call-corrected", looks)
     page.keyboard.press("Escape")
     page.keyboard.press("s")
-    expect(page.get_by_role("dialog", name="Put off until when?")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Snooze until when?")).to_be_visible()
     check_look(page, "call-snooze", looks)
     page.goto(f"{site.url}/?tool=deploy_service")
     page.locator("[data-all]").first.click()

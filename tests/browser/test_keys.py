@@ -134,7 +134,7 @@ def test_calls_are_claimed_released_and_snoozed_in_the_list(site: Site) -> None:
     site.page.keyboard.press("c")
     expect(site.page.locator(f"#row-{second.public_id}")).not_to_contain_text("you have it", timeout=SOON)
     site.page.keyboard.press("s")
-    dialog = site.page.get_by_role("dialog", name="Put off until when?")
+    dialog = site.page.get_by_role("dialog", name="Snooze until when?")
     expect(dialog.get_by_role("button", name="In an hour")).to_be_focused()
     site.page.keyboard.press("k")  # no key acts under a dialog
     site.page.keyboard.press("Enter")

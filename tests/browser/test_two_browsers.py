@@ -154,7 +154,7 @@ def test_what_one_snoozes_leaves_the_list_of_the_other(mia: Site, leo: Site) -> 
         site.page.reload()
     mia.page.keyboard.press("j")
     mia.page.keyboard.press("s")
-    expect(mia.page.get_by_role("dialog", name="Put off until when?")).to_be_visible()
+    expect(mia.page.get_by_role("dialog", name="Snooze until when?")).to_be_visible()
     mia.page.keyboard.press("Enter")
     expect(mia.page.locator(f"#row-{call.public_id}")).to_have_count(0, timeout=SOON)
     expect(leo.page.get_by_text("1 snoozed")).to_be_visible(timeout=SOON)
@@ -166,14 +166,14 @@ def test_a_snooze_at_the_call_keeps_what_is_typed_and_the_call_can_be_brought_ba
     mia.open(call)
     write(mia.page, "Ask the team first")
     mia.page.get_by_role("link", name="Snooze").click()
-    dialog = mia.page.get_by_role("dialog", name="Put off until when?")
-    dialog.get_by_role("button", name="Put off").click()
+    dialog = mia.page.get_by_role("dialog", name="Snooze until when?")
+    dialog.get_by_role("button", name="Snooze", exact=True).click()
     expect(dialog.get_by_role("alert")).to_contain_text("at most 7 days")
     dialog.get_by_role("button", name="Tomorrow morning").click()
     expect(dialog).to_be_hidden()
-    expect(mia.page.locator("#work")).to_contain_text("Put off until", timeout=SOON)
+    expect(mia.page.locator("#work")).to_contain_text("Snoozed until", timeout=SOON)
     mia.page.get_by_role("button", name="Bring it back").click()
-    expect(mia.page.locator("#work")).not_to_contain_text("Put off until")
+    expect(mia.page.locator("#work")).not_to_contain_text("Snoozed until")
     assert words(mia.page) == "Ask the team first"
 
 

@@ -45,7 +45,7 @@ def test_a_call_is_taken_put_off_brought_back_and_answered(site: Site) -> None:
     expect(text).to_have_value("Use eu-west-1.")
     page.get_by_role("link", name="Snooze").click()
     page.get_by_role("button", name="In an hour").click()
-    expect(page.get_by_text("Put off; it comes back by itself.")).to_be_visible()
+    expect(page.get_by_text("Snoozed; it comes back by itself.")).to_be_visible()
     page.get_by_role("link", name="1 snoozed").click()
     page.locator(f"#link-{first.public_id}").click()
     page.get_by_role("button", name="Bring it back").click()

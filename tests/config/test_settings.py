@@ -188,6 +188,7 @@ def test_a_variable_that_nothing_reads_is_refused_with_the_nearest_name(tmp_path
         "MAX_ATTEMPTS",
         "SESSION",
         "STORM_SHARE",
+        "BOMBS_WRITE",
         "STORM_KILLS",
         "BOMBS",
         "E2E_MODEL",

@@ -123,6 +123,35 @@ def test_text_that_holds_many_marks_weighs_more_than_prose() -> None:
     assert estimate(True, marked).valid > 10 * estimate(True, prose).valid
 
 
+def test_text_of_letters_beyond_ascii_or_digits_weighs_less_than_signs() -> None:
+    signs, letters, digits = (estimate(True, text * 1_000).valid for text in ("=:", "路边", "12"))
+    assert signs > 1.5 * letters
+    assert signs > 3 * digits
+
+
+def test_a_value_that_fails_every_alternative_is_not_explained_for_each_of_them() -> None:
+    """The steps of explaining are bounded, and so is what is estimated for them."""
+    union = {"items": {"anyOf": [{"const": number} for number in range(400)]}}
+    some, many = (estimate(union, list(range(5_000, 5_000 + count))) for count in (200, 2_000))
+    assert many.explaining - some.explaining < 1.1 * (many.valid - some.valid)
+
+
+def test_the_whole_schema_is_not_read_again_for_each_alternative_that_is_explained() -> None:
+    """Each has parts of its own, which are compiled when they are first asked."""
+
+    def explain(count: int) -> int:
+        branches = [{"type": "array", "maxItems": 1, "items": {"const": number}} for number in range(count)]
+        schema, value = {"additionalProperties": {"anyOf": branches}}, {"k": list(range(200))}
+
+        def work() -> None:
+            tool = CompiledTool.of(Tool(name="tool", input_schema=schema), compiler_of)
+            examine_and_redact(value, tool, ValueSanitizer(), tool_name="tool")
+
+        return steps(work)
+
+    assert explain(180) < 1.5 * explain(60)
+
+
 BOMBS = int(os.environ.get("RETRYCONTRACT_BOMBS", "100"))
 
 

@@ -51,7 +51,7 @@ def test_a_text_that_is_no_json_is_one_error() -> None:
 
 
 def test_the_end_that_the_provider_tells_is_taken_into_account() -> None:
-    text = '{"path": "a" "b'
+    text = '{"path": "a" "b"}'
     assert check(text).errors[0].keyword == "syntax"
     assert check(text, finish_reason="length").errors[0].keyword == "truncated"
     assert check(text, finish_reason="stop").errors[0].keyword == "syntax"

@@ -10,6 +10,7 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
+from dashboard.templatetags.desk import pointer
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Tool
 from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
@@ -336,3 +337,16 @@ def test_the_head_says_in_a_sentence_what_is_wrong(
     make_tool(agent, "tell", {"type": "object", "properties": {"value": schema}, "required": ["value"]})
     call = make_blocked(agent, {} if wrong is None else {"value": wrong}, tool="tell")
     assert said in text_of(desk.get(f"/calls/{call.public_id}/"))
+
+
+def test_a_field_that_no_schema_knows_is_not_said_to_be_missing(desk: Client) -> None:
+    call = make_blocked(output=RIGHT | {"town": "Zurich"})
+    said = text_of(desk.get(f"/calls/{call.public_id}/"))
+    assert "3rd time the same: /town is not known: use one of the fields region, replicas, service" in said
+    assert "/town is missing" not in said
+
+
+def test_names_that_are_read_from_the_right_leave_a_pointer_in_its_order() -> None:
+    assert pointer("/המחיר/0/מטבע") == (
+        '<code class="pointer"><bdi></bdi>/<bdi>המחיר</bdi>/<bdi>0</bdi>/<bdi>מטבע</bdi></code>'
+    )

@@ -122,7 +122,7 @@ def test_what_is_put_off_is_ticked_by_hand_only(desk: Client, mia: User) -> None
     now = timezone.now()
     snooze_call(asleep, mia, until=now + timedelta(hours=1), now=now)
     page = desk.get(page_of(first))
-    assert "put off until" in text_of(page)
+    assert "snoozed until" in text_of(page)
     assert re.search(rf'value="{asleep.public_id}">', page.content.decode())
     assert "2 calls answered" in text_of(desk.post(page_of(first), HINT | {"call": ids(first, asleep)}))
 

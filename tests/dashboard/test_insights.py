@@ -199,3 +199,23 @@ def test_a_new_version_is_a_mark_with_what_failed_before_and_since(desk: Client)
     make_call(agent, [WRONG], at=now)
     text = text_of(desk.get("/insights/?range=24h"))
     assert "Version 2 of deploy: failed 50% (9% to 91%) before, 0% (0% to 79%) since" in text
+
+
+def test_tools_of_one_name_are_told_apart_by_their_namespaces_and_each_leads_to_its_own_calls(desk: Client) -> None:
+    for name, failures in (("paris", 2), ("berlin", 1)):
+        agent = make_agent(name)
+        make_tool(agent)
+        make_tool(agent, f"only_{name}")
+        for _ in range(failures):
+            make_call(agent, [WRONG])
+    make_call(agent, [WRONG], tool="only_berlin")
+    page = desk.get("/insights/").content.decode()
+    board, _, rest = page.partition("Failures by tool")
+    bars, _, standings = rest.partition("Tools side by side")
+    for part in (board, bars, standings):
+        rows = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in part.split("<tr>")]
+        assert [sum(f"deploy {one}" in row for row in rows) for one in ("paris", "berlin")] == [1, 1]
+        assert not any("only_berlin berlin" in row for row in rows), "nobody else has the name"
+    calls = desk.get(link(board, "2 failed attempts: their calls")).content.decode()
+    assert len(re.findall(r'id="row-(call_\w+)"', calls)) == 2
+    assert "Namespace paris" in calls

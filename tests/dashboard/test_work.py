@@ -122,7 +122,7 @@ def test_a_poll_tells_of_a_claim_of_a_snooze_and_of_nothing_else(desk: Client, m
     assert desk.get(work_address(part), headers=HTMX).status_code == 204
     snooze_call(call, leo, until=now + HOUR, now=now, reason="asks the team")
     part = desk.get(work_address(part), headers=HTMX)
-    assert re.search(r"Put off until \w{3} \d\d:\d\d by leo “asks the team”", text_of(part))
+    assert re.search(r"Snoozed until \w{3} \d\d:\d\d by leo “asks the team”", text_of(part))
 
 
 # ---- The next ----
@@ -178,8 +178,8 @@ def test_others_see_a_claim_in_the_inbox_by_the_next_poll(desk: Client, mia: Use
     ("show", "words"),
     [
         ("mine", "You have nothing on your desk"),
-        ("snoozed", "Nothing is put off"),
-        ("open", "Nothing waits but what you put off"),
+        ("snoozed", "Nothing is snoozed"),
+        ("open", "Everything that waits is snoozed"),
     ],
 )
 def test_empty_tabs_teach(desk: Client, mia: User, show: str, words: str) -> None:
@@ -207,10 +207,10 @@ def test_a_snoozed_call_leaves_the_queue_and_a_line_shows_it(desk: Client, mia: 
 def test_a_snooze_without_scripts_is_a_page_of_its_own(desk: Client) -> None:
     call = make_blocked()
     page = desk.get(f"{page_of(call)}snooze/")
-    assert "Put off until when?" in text_of(page)
+    assert "Snooze until when?" in text_of(page)
     assert "Tomorrow morning" in text_of(page)
     page = desk.post(f"{page_of(call)}snooze/", {"until": "tomorrow"}, follow=True)
-    assert "Put off; it comes back by itself." in text_of(page)
+    assert "Snoozed; it comes back by itself." in text_of(page)
     page = desk.post(f"{page_of(call)}snooze/", {"action": "wake"}, follow=True)
     assert "Nobody has it yet" in text_of(page)
     assert call.public_id in desk.get("/").content.decode()

@@ -387,7 +387,7 @@
   const ready = () => {
     offerCopies();
     all("[data-themes], [data-copy]").forEach((element) => { element.hidden = false; });
-    all("[data-send-key]").forEach((key) => { key.textContent = `${/Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl"} ${key.dataset.sendKey || "↵"}`; });
+    all("[data-send-key]").forEach((key) => { key.textContent = `${/Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl"} ${key.dataset.sendKey || "Enter"}`; });
     all(".no-script").forEach((element) => { element.hidden = true; });
     markTheme();
     tick();

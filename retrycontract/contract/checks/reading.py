@@ -8,7 +8,7 @@ from typing import Any
 
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.outputs.json_faults import embedded_value
+from retrycontract.contract.outputs.json_faults import AROUND, embedded_value
 from retrycontract.contract.outputs.json_text import (
     CARET,
     FaultKind,
@@ -34,10 +34,6 @@ CUT_OFF = frozenset(
     }
 )  # fmt: skip
 WRAPPINGS = (FaultKind.FENCED, FaultKind.TRAILING, FaultKind.SYNTAX)  # may have a whole value within
-AROUND = {
-    FaultKind.FENCED: "the value stands in a Markdown fence; send the JSON alone",
-    FaultKind.PROSE: "words stand around the JSON value; send the JSON alone",
-}
 FINE_WITHIN = " (the value itself is correct JSON)"
 
 
@@ -58,7 +54,7 @@ def read_output(output: str | bytes | Any, *, truncated: bool = False) -> tuple[
         around = within[1]
         if fault.kind is not FaultKind.TRAILING:
             fault = replace(fault, kind=around.kind, reason=around.reason)
-        fault = replace(fault, reason=fault.reason + FINE_WITHIN)
+        fault = replace(fault, reason=fault.reason + FINE_WITHIN, within=within[0])
     return value, fault
 
 
@@ -82,8 +78,17 @@ def syntax_error(fault: JsonFault, sanitizer: ValueSanitizer) -> ValidationError
         expected_value="one JSON value",
         actual_value=_excerpt(fault.context, sanitizer) if fault.context else None,
         keyword=fault.kind.value,
-        hint=SYNTAX_HINTS.get(fault.kind.value),
+        hint=_hint(fault),
     )
+
+
+def _hint(fault: JsonFault) -> str | None:
+    """Say what to do about what stands around the value, then about the slips within it."""
+    around = SYNTAX_HINTS.get(fault.kind.value)
+    # What is exact says more than what the kind has in common; around a value both are to be done.
+    if fault.hint is None or (around and "within it" in fault.reason):
+        return around if fault.hint is None else f"{around}; {fault.hint}"
+    return fault.hint
 
 
 def _excerpt(context: str, sanitizer: ValueSanitizer) -> str:

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeAlias
 
 from retrycontract.contract.advice import did_you_mean, nearest
-from retrycontract.contract.checks.failure import Findings, blocks
+from retrycontract.contract.advice.spot import Spot
+from retrycontract.contract.checks.failure import Findings, blocks, subject
 from retrycontract.contract.checks.reading import number_errors, read_output, safe, syntax_error, was_cut_off
 from retrycontract.contract.checks.schema_engine import bounded, violations
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.hints import in_order
-from retrycontract.contract.outputs.json_text import MAX_DEPTH, FaultKind, depth_fault
+from retrycontract.contract.outputs.json_text import (
+    HAS_VALUE,
+    MAX_DEPTH,
+    FaultKind,
+    JsonFault,
+    depth_fault,
+    no_numbers,
+    read_json,
+    with_zeros,
+)
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, visible
+from retrycontract.contract.schemas.type_expressions import describe
 from retrycontract.contract.tool import CompiledTool, PluginCheck
 
 # What the agent's own checks have against an output: a reason in words, or errors.
@@ -34,10 +46,12 @@ def check_arguments(
     cut_off = was_cut_off(finish_reason)
     value, fault = read_output(arguments, truncated=cut_off)
     # Reading has refused what nests deeper than MAX_DEPTH; a recursive schema may bear less than that.
-    if (fault is None or fault.kind is FaultKind.NUMBER) and tool.schema.max_depth < MAX_DEPTH:
+    if (fault is None or fault.kind in HAS_VALUE) and tool.schema.max_depth < MAX_DEPTH:
         fault = depth_fault(value, tool.schema.max_depth) or fault
-    if fault is not None and fault.kind is not FaultKind.NUMBER:
-        return Findings((syntax_error(fault, sanitizer),))
+    if fault is not None and fault.kind not in HAS_VALUE:
+        return Findings(in_order([syntax_error(fault, sanitizer), *_beside(fault, tool, sanitizer)]))
+    if fault is not None and fault.kind is FaultKind.NOT_A_NUMBER:
+        return Findings(in_order(bounded(_odd_numbers(value, tool, sanitizer))))
     found = violations(tool.schema, value, strict=tool.tool.strict, sanitizer=sanitizer)
     if fault is None and not found and not tool.tool.checks:
         return Findings((), parsed=value, is_parsed=True)
@@ -51,6 +65,53 @@ def check_arguments(
         return Findings(in_order(found), parsed=value, is_parsed=True)
     told, faults = run_checks(tool.tool.checks, value, sanitizer)
     return Findings(in_order([*found, *told]), parsed=value, is_parsed=True, faults=faults)
+
+
+def _beside(fault: JsonFault, tool: CompiledTool, sanitizer: ValueSanitizer) -> Iterator[ValidationError]:
+    """Hold the value within a fence, words or slips against the contract: its errors need not cost another attempt.
+
+    They carry no patch, since nothing was parsed that it could be applied to.
+    """
+    if fault.within is None:
+        return
+    value, worse = read_json(fault.within)
+    if worse is None and depth_fault(value, tool.schema.max_depth) is None:
+        for error in violations(tool.schema, value, strict=tool.tool.strict, sanitizer=sanitizer):
+            yield replace(error, patch=())
+
+
+def _odd_numbers(value: Any, tool: CompiledTool, sanitizer: ValueSanitizer) -> Iterator[ValidationError]:
+    """Report NaN and the infinities, each at its place, and what else is wrong with the value."""
+    places = dict(no_numbers(value))
+    judged = with_zeros(value)
+    hidden = {sanitizer.redact_pointer(pointer) for pointer in places}
+    for error in violations(tool.schema, judged, strict=tool.tool.strict, sanitizer=sanitizer):
+        if error.field_path not in hidden or error.error_code is ErrorCode.UNKNOWN_FIELD:
+            yield replace(error, patch=())
+    for pointer, leaf in places.items():
+        spot = Spot.find(judged, tool.schema.index, pointer, sanitizer)
+        wanted, may_lack = _asked_for(spot, tool, sanitizer) if spot else (None, False)
+        advice = f"send {subject(pointer, sanitizer)} as {wanted or 'a number or null'}"
+        name = json.dumps(leaf)  # as the model wrote it: NaN, Infinity, -Infinity
+        yield ValidationError(
+            error_code=ErrorCode.INVALID_JSON_SYNTAX,
+            field_path=sanitizer.redact_pointer(pointer),
+            message=ErrorCode.INVALID_JSON_SYNTAX.template.format(parse_error=f"{name} is no number in JSON"),
+            expected_value=wanted,
+            actual_value=name,
+            keyword=FaultKind.NOT_A_NUMBER,
+            hint=f"{advice} or leave it out" if may_lack else advice,
+        )
+
+
+def _asked_for(spot: Spot, tool: CompiledTool, sanitizer: ValueSanitizer) -> tuple[str | None, bool]:
+    """Give the type expression of a place, and tell whether the field may be missing."""
+    schemas = [schema for schema in spot.here.place.schemas if schema]
+    wanted = describe(schemas[0], tool.schema.index.resolve, sanitizer.redact_identifier) if schemas else None
+    if spot.container is None or not isinstance(spot.container.value, dict):
+        return wanted and visible(wanted), False
+    required = [name for schema in spot.container.place.schemas for name in schema.get("required", ())]
+    return wanted and visible(wanted), spot.key not in required
 
 
 def _lost(error: ValidationError) -> ValidationError:

@@ -32,7 +32,7 @@ from retrycontract.contract.explaining.parts import (
     take_rules,
 )
 from retrycontract.contract.json_types import Schema
-from retrycontract.contract.schemas.admission import InvalidSchema, compile_names, compile_parts
+from retrycontract.contract.schemas.admission import InvalidSchema, PartCompiler, compile_names
 from retrycontract.contract.schemas.engine_errors import (
     EngineError,
     Kind,
@@ -181,19 +181,20 @@ def gather(schema: Schema, whole: Schema, *, by_member: bool = False) -> tuple[S
     fails, inside, failing = OLD_WAY if draft in WITHOUT_CONDITIONS else WAY
     composes, moved = may_divide(whole), dict[Steps, Steps]()
     by_member = by_member and may_divide(whole, MEMBERWISE)
+    compile_parts = PartCompiler(gathered)
     tables = [table for table in TABLES if not (by_member and table in MEMBERWISE)]
     for place, holder in _places(gathered):
         here = moved[place] = moved_place(place, moved)
         for keyword, held in list(compositions(holder, tables)) if composes else ():
             condition = (*here, "allOf", len(holder.setdefault("allOf", [])))
             moved[*place, keyword] = (*condition, *inside, keyword)
-            parts = Parts(partial(compile_parts, gathered), moved[*place, keyword], held)
+            parts = Parts(compile_parts, moved[*place, keyword], held)
             rules[*condition, fails] = Rule(keyword, place, parts=parts)
             holder["allOf"].append(failing({keyword: held}))
         for each in list(take_rules(holder, tuples=TUPLES.get(draft, "items"))) if by_member else ():
             condition = (*here, "allOf", len(holder.setdefault("allOf", [])))
             moved[*place, each.keyword] = (*condition, *inside, each.keyword)
-            compile_stretch = partial(compile_parts, gathered, {NAME: ((*condition, *inside), ())})
+            compile_stretch = partial(compile_parts, {NAME: ((*condition, *inside), ())})
             rules[*condition, fails] = Rule(each.keyword, place, members=Members(compile_stretch, each))
             holder["allOf"].append(failing(each.schema))
         for rule in list(_rules(holder, place, whole)):

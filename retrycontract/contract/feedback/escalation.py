@@ -29,7 +29,7 @@ HELD = "The newest output is valid. Nothing was executed: the tool is set to wai
 LET_GO = "Look at the newest output, which is valid, and accept it as it is if you agree."
 
 Fingerprint = frozenset[tuple[str, str]]
-_PLACE = re.compile(r" at line [0-9]+(?:, column [0-9]+)?$")
+_PLACE = re.compile(r" at line [0-9]+(?:, column [0-9]+)?")
 
 
 class EscalationFormatter:

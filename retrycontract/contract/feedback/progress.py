@@ -16,6 +16,7 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.escalation import Fingerprint, fingerprint
 from retrycontract.contract.feedback.feedback_text import NO_PROGRESS, listed_pointer
+from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.no_attempt import NO_ATTEMPT
 from retrycontract.contract.tracker import AttemptRecord
 
@@ -146,10 +147,15 @@ def _since(mistakes: Fingerprint, earlier: Iterable[_Earlier]) -> dict[str, int]
 def _hiding(errors: Iterable[ValidationError]) -> set[str]:
     """Give the patterns below which nothing was judged; of text that is no JSON nothing was."""
     return {
-        "" if error.error_code is ErrorCode.INVALID_JSON_SYNTAX else pointers.pattern(error.field_path)
+        "" if _is_unread(error) else pointers.pattern(error.field_path)
         for error in errors
         if error.error_code in HIDING and error.keyword not in OPEN
     }
+
+
+def _is_unread(error: ValidationError) -> bool:
+    """Tell that nothing of the text was judged; NaN keeps nothing else from that."""
+    return error.error_code is ErrorCode.INVALID_JSON_SYNTAX and error.keyword != FaultKind.NOT_A_NUMBER
 
 
 def _is_hidden(pattern: str, hiding: set[str]) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from retrycontract.contract import pointers
+from retrycontract.contract.outputs.json_slips import COMMA, FORMATS, read_past_slips
 
 CARET, LIKE_CARET = "‸", "^"  # the second stands for a caret of the text's own
 CONTEXT = 8_000  # characters kept on each side of a syntax error: room to recognise a secret, a private key included
@@ -44,7 +45,8 @@ class JsonFault:
     """Say what is wrong with a text that should be JSON; `pointer` where the fault has a place in the value.
 
     Lines and columns count from 1, columns in characters. `context` is the raw text around the fault, with a caret at
-    the place: it may hold secrets.
+    the place: it may hold secrets. `hint` says what to write instead; `within` is the text of the value without its
+    fence, words and slips where it is plain what was meant: it is held against the contract, and never used.
     """
 
     kind: FaultKind
@@ -53,29 +55,78 @@ class JsonFault:
     column: int | None = None
     context: str | None = None
     pointer: str = pointers.ROOT
+    hint: str | None = None
+    within: str | None = None
 
 
 def syntax_fault(text: str, error: json.JSONDecodeError, *, truncated: bool) -> JsonFault:
     """Explain why the decoder gave up; `truncated` when the model itself said that it was cut off."""
     if not text.strip():
         return JsonFault(FaultKind.EMPTY, "the text is empty")
-    kind, reason = _diagnosis(text, error, truncated=truncated)
-    if kind in (FaultKind.FENCED, FaultKind.SYNTAX) and (inner := _error_within(text)):
-        if _ends_inside(text, inner):
-            kind, error = FaultKind.TRUNCATED, inner
-        elif kind is FaultKind.FENCED:
-            error, reason = inner, f"{reason}; within it: {_what(inner)}"
-    if kind is FaultKind.TRUNCATED:
-        reason = f"the text ends inside a value {_where(error)}: it was cut off"
-    position = error.pos
+    fault = _at(text, error.pos, _diagnosis(text, error, truncated=truncated))
+    start = _opening(text) if fault.kind in (FaultKind.FENCED, FaultKind.SYNTAX) else None
+    # Among words a bracket alone is no attempt: "[sic]", "{name}".
+    is_attempt = start is not None and (not text[:start].strip() or _ATTEMPT.match(text, start))
+    if start is not None and (is_attempt or fault.kind is FaultKind.FENCED):
+        return _with_slips(fault, text, start)
+    if fault.kind is FaultKind.SYNTAX:
+        for name, looks in FORMATS.items():
+            if looks.match(text):
+                hint = f'write it as one JSON value, {{"name": "value", …}}, instead of {name}'
+                return replace(fault, reason=f"{name} in place of JSON {_where(error)}", hint=hint)
+    return fault
+
+
+def _with_slips(fault: JsonFault, text: str, start: int) -> JsonFault:
+    """Tell what is wrong with the value that begins at `start`, beside what stands around it."""
+    mended = read_past_slips(text, start)
+    stuck = mended.stuck
+    is_cut = stuck is not None and _ends_inside(stuck.doc, stuck)
+    if stuck is not None and not mended.found:
+        if is_cut:
+            return _cut_off(text, stuck)
+        told, position = _what(stuck), stuck.pos
+    elif mended.found:
+        told, position = mended.reason, mended.found[0].position
+    else:
+        return fault
+    if is_cut:
+        fault = replace(fault, kind=FaultKind.TRUNCATED, reason="the text ends inside a value: it was cut off")
+    elif fault.kind is FaultKind.SYNTAX and text[:start].strip():
+        fault = replace(fault, kind=FaultKind.PROSE, reason=AROUND[FaultKind.PROSE])
+    reason = told if fault.kind is FaultKind.SYNTAX else f"{fault.reason}; within it: {told}"
+    hint = mended.hint if mended.found else None
+    return _at(text, position, replace(fault, reason=reason, hint=hint, within=mended.value))
+
+
+def _at(text: str, position: int, fault: JsonFault) -> JsonFault:
+    """Give a fault its place, with the text around it."""
     before, after = text[max(0, position - CONTEXT) : position], text[position : position + CONTEXT]
-    return JsonFault(
-        kind,
-        reason,
-        error.lineno,
-        error.colno,
-        f"{before.replace(CARET, LIKE_CARET)}{CARET}{after.replace(CARET, LIKE_CARET)}",
-    )
+    line, column = text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
+    context = f"{before.replace(CARET, LIKE_CARET)}{CARET}{after.replace(CARET, LIKE_CARET)}"
+    return replace(fault, line=line, column=column, context=context)
+
+
+def _cut_off(text: str, error: json.JSONDecodeError, *, by_limit: bool = False) -> JsonFault:
+    """Report a text that ends too early; where its last entry is whole, the brackets may have been forgotten."""
+    reason = f"the text ends inside a value {_where(error)}: it was cut off"
+    missing = "" if by_limit or not error.msg.startswith(COMMA) or text[error.pos :].strip() else _unclosed(text)
+    if not missing:
+        return _at(text, error.pos, JsonFault(FaultKind.TRUNCATED, reason))
+    hint = f"write {missing} at the end, or all of it again and shorter if it was cut off"
+    reason = f"{missing} is missing at the end {_where(error)}"
+    return _at(text, error.pos, JsonFault(FaultKind.TRUNCATED, reason, hint=hint))
+
+
+def _unclosed(text: str) -> str:
+    """Give the brackets that nothing closes, in the order in which they have to be."""
+    missing = list[str]()
+    for token in _TOKENS.findall(text):
+        if token in _CLOSED_BY:
+            missing.append(_CLOSED_BY[token])
+        elif token in "]}" and missing:
+            missing.pop()
+    return "".join(reversed(missing))
 
 
 def embedded_value(text: str) -> tuple[str, FaultKind] | None:
@@ -101,17 +152,29 @@ def embedded_value(text: str) -> tuple[str, FaultKind] | None:
     return text[start:end], FaultKind.FENCED if FENCE in rest else FaultKind.PROSE
 
 
-def _diagnosis(text: str, error: json.JSONDecodeError, *, truncated: bool) -> tuple[FaultKind, str]:
+def _diagnosis(text: str, error: json.JSONDecodeError, *, truncated: bool) -> JsonFault:
     if text.lstrip().startswith(FENCE):
-        return FaultKind.FENCED, "the value stands in a Markdown fence; send the JSON alone"
+        return JsonFault(FaultKind.FENCED, AROUND[FaultKind.FENCED])
     if text.startswith("\ufeff"):
-        return FaultKind.ENCODING, "the text begins with a byte order mark"
+        hint = "send the JSON without the byte order mark before it"
+        return JsonFault(FaultKind.ENCODING, "the text begins with a byte order mark", hint=hint)
     # The decoder's errors carry no code: its words are all that tells one from another.
     if error.msg == "Extra data":
-        return FaultKind.TRAILING, f"text follows the JSON value {_where(error)}"
+        return _trailing(text[error.pos :], _where(error))
     if truncated or (text.lstrip()[:1] in ("{", "[", '"') and _ends_inside(text, error)):
-        return FaultKind.TRUNCATED, ""
-    return FaultKind.SYNTAX, _what(error)
+        return _cut_off(text, error, by_limit=truncated)
+    return JsonFault(FaultKind.SYNTAX, _what(error))
+
+
+def _trailing(rest: str, where: str) -> JsonFault:
+    """Tell what follows a value: a bracket too many, another value, or any text."""
+    if _CLOSINGS.fullmatch(rest):
+        hint = f"remove the closing bracket at the end ({where.removeprefix('at ')})"
+        return JsonFault(FaultKind.TRAILING, f"a closing bracket too many follows the JSON value {where}", hint=hint)
+    if rest[0] in '{["':
+        hint = "send one JSON value alone: every other one belongs in a call or an answer of its own"
+        return JsonFault(FaultKind.TRAILING, f"a second value follows the JSON value {where}", hint=hint)
+    return JsonFault(FaultKind.TRAILING, f"text follows the JSON value {where}")
 
 
 def _what(error: json.JSONDecodeError) -> str:
@@ -123,20 +186,6 @@ def _where(error: json.JSONDecodeError) -> str:
     return f"at line {error.lineno}, column {error.colno}"
 
 
-def _error_within(text: str) -> json.JSONDecodeError | None:
-    """Find what is wrong with a value that begins after a fence or some words; None when nothing is."""
-    start = _opening(text)
-    if start is None:
-        return None
-    try:
-        ENDS.raw_decode(text, start)
-    except json.JSONDecodeError as error:
-        return error
-    except RecursionError:
-        return None
-    return None
-
-
 def _opening(text: str) -> int | None:
     found = _OPENING.search(text)
     return found.start() if found else None
@@ -145,8 +194,9 @@ def _opening(text: str) -> int | None:
 def _ends_inside(text: str, error: json.JSONDecodeError) -> bool:
     """Tell a text that stops too early from one that goes wrong on its way."""
     if error.msg.startswith("Unterminated string"):
-        # A raw newline ends a string in no JSON text, so an open one reaches the end only when nothing follows.
-        return "\n" not in text[error.pos :].rstrip()
+        # A raw newline ends a string in no JSON text, so an open one reaches the end only when nothing follows; a curly
+        # quote before a comma or bracket was meant to end it.
+        return "\n" not in text[error.pos :].rstrip() and _CURLY_END.search(text, error.pos) is None
     rest = text[error.pos :].strip()
     return _UNFINISHED.fullmatch(rest) is not None or _is_literal_prefix(rest)
 
@@ -157,6 +207,16 @@ def _is_literal_prefix(rest: str) -> bool:
 
 _OPENING = re.compile(r"[\[{]")
 _BRACKETS = re.compile(r"[\[\]{}]")
+_CURLY_END = re.compile(r"[”“]\s*[,:}\]]")
+_CLOSINGS = re.compile(r"[\s\]})]+")
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
+_CLOSED_BY = {"{": "}", "[": "]"}
+# An object with a key, or a list whose first item is no word.
+_ATTEMPT = re.compile(r"""\{\s*(?:["'“‘`}\\/#]|&quot;|[\w$-]+["']?\s*[:=])|\[\s*["'“{\[\d-]""")
+AROUND = {
+    FaultKind.FENCED: "the value stands in a Markdown fence; send the JSON alone",
+    FaultKind.PROSE: "words stand around the JSON value; send the JSON alone",
+}
 # The first fence with a line of its own before the value. Every fence ends the one before, so that this is linear.
 _FENCED = re.compile(r"```[^\n`]*\n\s*+(.*?)```", re.DOTALL)
 # What may stand between the place where the decoder gave up and the end: nothing, an opener, a comma or colon, the

@@ -13,14 +13,15 @@ from retrycontract.contract import pointers
 from retrycontract.contract.outputs.json_faults import CARET, CONTEXT, FaultKind, JsonFault, syntax_fault
 
 __all__ = [
-    "CARET", "CONTEXT", "MAX_DEPTH", "TOO_LARGE", "FaultKind", "JsonFault", "cut_at_depth", "depth_fault", "depth_of",
-    "fault_in", "parse_json", "read_json", "too_large",
+    "CARET", "CONTEXT", "HAS_VALUE", "MAX_DEPTH", "TOO_LARGE", "FaultKind", "JsonFault", "cut_at_depth", "depth_fault",
+    "depth_of", "fault_in", "no_numbers", "parse_json", "read_json", "too_large", "with_zeros",
 ]  # fmt: skip
 
 MAX_DEPTH = 100  # both checking engines stay safe well beyond; nobody writes such arguments by hand
 MAX_NUMBER_LENGTH = 400  # digits; more is an attack on the parser, not a number
 # Stands for every number that cannot be carried: the engine still compares it rightly, and any JSON may hold it.
 TOO_LARGE: int = 10**MAX_NUMBER_LENGTH
+HAS_VALUE = (FaultKind.NUMBER, FaultKind.NOT_A_NUMBER)  # faults of one leaf: the rest of the value can be judged
 TOO_LARGE_REASON = "a number is too large to be represented"
 
 
@@ -39,11 +40,16 @@ def parse_json(text: str | bytes, *, truncated: bool = False) -> tuple[Any, Json
     be carried is JSON all the same: it becomes TOO_LARGE, or its negative.
     """
     value, fault = read_json(text, truncated=truncated)
-    return value, None if fault is not None and fault.kind is FaultKind.NUMBER else fault
+    if fault is None or fault.kind is FaultKind.NUMBER:
+        return value, None
+    return None, fault
 
 
 def read_json(text: str | bytes, *, truncated: bool = False) -> tuple[Any, JsonFault | None]:
-    """Parse as parse_json does, but tell of numbers too large to be carried: that fault comes with the value."""
+    """Parse as parse_json does, but tell of numbers too large to be carried: that fault comes with the value.
+
+    NaN and its like come with it, too, as Python's floats: what else is wrong with the value can be told then.
+    """
     if isinstance(text, bytes):
         try:
             text = text.decode("utf-8")
@@ -57,6 +63,8 @@ def read_json(text: str | bytes, *, truncated: bool = False) -> tuple[Any, JsonF
     if _may_hold_surrogates(text):
         value, surrogate = _without_surrogates(value)
         fault = surrogate or fault
+    if value is not None and ("NaN" in text or "Infinity" in text):
+        fault = next((_not_a_number(leaf, pointer) for pointer, leaf in no_numbers(value)), fault)
     return value, fault
 
 
@@ -79,6 +87,28 @@ def too_large(value: Any) -> Iterator[str]:
     return (pointer for pointer, leaf in _leaves(value) if _is_too_large(leaf))
 
 
+def no_numbers(value: Any) -> Iterator[tuple[str, float]]:
+    """Yield NaN and the infinities, which JSON has not, with their pointers."""
+    return ((pointer, leaf) for pointer, leaf in _leaves(value) if isinstance(leaf, float) and not math.isfinite(leaf))
+
+
+def with_zeros(value: Any) -> Any:
+    """Put a number in the place of what is none."""
+    match value:
+        case dict():
+            return {key: with_zeros(member) for key, member in value.items()}
+        case list() | tuple():
+            return [with_zeros(member) for member in value]
+        case float() if not math.isfinite(value):
+            return 0
+    return value
+
+
+def _not_a_number(leaf: float, pointer: str) -> JsonFault:
+    name = json.dumps(leaf)  # as the model wrote it: NaN, Infinity, -Infinity
+    return JsonFault(FaultKind.NOT_A_NUMBER, f"{name} is not JSON; use a number or null", pointer=pointer)
+
+
 def depth_fault(value: Any, max_depth: int) -> JsonFault | None:
     """Refuse a parsed value that nests deeper than its schema can be checked in bounded time."""
     level = [value]
@@ -98,9 +128,10 @@ def _members(item: Any) -> Iterable[Any]:
 def fault_in(value: Any) -> JsonFault | None:
     """Find what a value handed over as Python objects holds that JSON cannot: NaN, surrogates, depth, types.
 
-    A number that is merely too large is told when nothing else is wrong.
+    A number that is merely too large, and NaN before it, is told when nothing else is wrong.
     """
     large: JsonFault | None = None
+    odd: JsonFault | None = None
     stack: list[tuple[str, Any, int]] = [(pointers.ROOT, value, 0)]
     while stack:
         pointer, item, depth = stack.pop()
@@ -117,9 +148,11 @@ def fault_in(value: Any) -> JsonFault | None:
             stack.extend((pointers.join(pointer, index), member, depth + 1) for index, member in enumerate(item))
         elif _is_too_large(item):
             large = JsonFault(FaultKind.NUMBER, TOO_LARGE_REASON, pointer=pointer)
+        elif isinstance(item, float) and not math.isfinite(item):
+            odd = _not_a_number(item, pointer)
         elif fault := _scalar_fault(item, pointer):
             return fault
-    return large
+    return odd or large
 
 
 def depth_of(text: str) -> int:
@@ -174,10 +207,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _constant(name: str) -> NoReturn:
-    raise _RefusalError(FaultKind.NOT_A_NUMBER, f"{name} is not JSON; use a number or null")
-
-
 def _decoder(beyond: Callable[[str], int]) -> json.JSONDecoder:
     """Make a decoder; `beyond` says what becomes of a number too large to be carried."""
 
@@ -189,7 +218,7 @@ def _decoder(beyond: Callable[[str], int]) -> json.JSONDecoder:
         return beyond(digits) if math.isinf(number) else number
 
     return json.JSONDecoder(
-        object_pairs_hook=_object, parse_int=integer, parse_float=real, parse_constant=_constant
+        object_pairs_hook=_object, parse_int=integer, parse_float=real
     )  # fmt: skip
 
 
@@ -248,12 +277,8 @@ def _text_fault(text: str, pointer: str) -> JsonFault | None:
 
 
 def _scalar_fault(item: Any, pointer: str) -> JsonFault | None:
-    if item is None or isinstance(item, int):
+    if item is None or isinstance(item, int | float):
         return None
     if isinstance(item, str):
         return _text_fault(item, pointer)
-    if isinstance(item, float):
-        if math.isfinite(item):
-            return None
-        return JsonFault(FaultKind.NOT_A_NUMBER, f"{item} is not JSON; use a number or null", pointer=pointer)
     return JsonFault(FaultKind.SYNTAX, f"a {type(item).__name__} is no JSON value", pointer=pointer)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from urllib.parse import quote
 
 import jsonschema_rs
@@ -82,18 +83,27 @@ def compile_names(schema: Schema, path: Sequence[str | int]) -> jsonschema_rs.Va
     return _compile(rule, draft_of(schema), jsonschema_rs.Registry([(_ADDRESS, schema)]))
 
 
-def compile_parts(
-    schema: Schema, parts: Mapping[str, tuple[Sequence[str | int], Sequence[str]]]
-) -> jsonschema_rs.Validator:
-    """Compile parts of a schema as a validator of objects, whose member of that name is what the part judges.
+class PartCompiler:
+    """Compile parts of one schema, one after the other: the whole, to which they refer, is read once."""
 
-    Each stands at a path of the schema, and is asked under the keywords that are given with it.
-    """
-    members = {name: _under(keywords, _referred(path)) for name, (path, keywords) in parts.items()}
-    document = copy.deepcopy(schema)
-    if isinstance(document, dict):
-        complete(document)
-    return _compile({"properties": members}, draft_of(schema), jsonschema_rs.Registry([(_ADDRESS, document)]))
+    def __init__(self, schema: Schema) -> None:
+        """`schema` may still be changed until the first part is compiled."""
+        self._schema = schema
+
+    def __call__(self, parts: Mapping[str, tuple[Sequence[str | int], Sequence[str]]]) -> jsonschema_rs.Validator:
+        """Compile parts as a validator of objects, whose member of that name is what the part judges.
+
+        Each stands at a path of the schema, and is asked under the keywords that are given with it.
+        """
+        members = {name: _under(keywords, _referred(path)) for name, (path, keywords) in parts.items()}
+        return _compile({"properties": members}, draft_of(self._schema), self._registry)
+
+    @cached_property
+    def _registry(self) -> jsonschema_rs.Registry:
+        document = copy.deepcopy(self._schema)
+        if isinstance(document, dict):
+            complete(document)
+        return jsonschema_rs.Registry([(_ADDRESS, document)])
 
 
 def _referred(path: Sequence[str | int]) -> Schema:

@@ -2,8 +2,8 @@
 
 The schema is followed through the value as composition does it: the subschemas that describe one place together are
 weighed once, each as often as there are ways to it, and kept. What a subschema costs is the sum of its keywords, by the
-type of the value, from the table below. Where an alternative that fits early would end the search, the
-estimate is too high; it is meant to be seldom too low.
+type of the value, from the table below. Where an alternative that fits early ends the search, the estimate is too high.
+That is the side to err on: it costs some milliseconds of a child process, and what is rated too low holds up the door.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from retrycontract.contract.schemas.tool_lists import complete
 SECOND = 1_000_000_000  # nanoseconds
 MAX_COMBINED = 1_000  # places of one schema that are weighed; names that a model makes up share one
 MAX_WAYS = 20_000  # to subschemas that describe one place; admission allows half of it
-MOST_EXPLAINED = 0.4 * SECOND  # the mistakes that are told, and the steps to find them, are bounded
+MOST_EXPLAINED = 0.2 * SECOND  # the mistakes that are told, and the steps to find them, are bounded
+MOST_MENDED = 100  # mistakes for which it is tried what would mend them; of more none is
 SAMPLE = 64  # containers of a long list that are followed, where only about how much is asked
 SILENT = ("not", "if")  # what fails below these is not told, and below `contains` not one by one
 REPEATED = re.compile(r"\{\d*,?(\d+)\}")
@@ -36,7 +37,8 @@ LIMITS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 INTERNATIONAL = ("idn-hostname", "idn-email")  # formats whose characters are looked up one by one
 LARGEST = 2**63 - 1  # the engine holds larger numbers, and those with a fraction, as text, and compares them so
 WORD = 64  # bits
-MARKS = b"=:<&%@/+_0123456789\\\"'"  # what the search for secrets stops at, as it does at each byte beyond ASCII
+SIGNS = b"=:<&%@/+_\\\"'"  # what the search for secrets stops at; at digits and beyond ASCII it stops more shortly
+DIGITS = b"0123456789"
 
 
 @dataclass(slots=True)
@@ -79,7 +81,7 @@ class Rate:
         self.wide += times * cost["limit-wide"] * len(limits)
         self.number += times * cost["limit-wide"] * sum(map(_is_wide, limits))
         if (divisor := schema.get("multipleOf")) is not None:
-            self.number += times * cost["multiple-wide" if _is_wide(divisor) else "multiple"]
+            self.number += times * cost["multiple-fraction" if _is_wide(divisor) else "multiple"]
             self.wide += times * cost["multiple-wide"]
         if "pattern" in schema:
             self.text += times * cost["pattern"]
@@ -329,17 +331,18 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
         NANOSECONDS["refusal"]
         + engine
         + 2 * NANOSECONDS["character"] * characters
+        + min(told, MOST_MENDED) * NANOSECONDS["proposal"]
         + min(told * NANOSECONDS["error"], MOST_EXPLAINED)
-        + told * NANOSECONDS["branch"]
     )
     return Estimate(engine + python, explaining)
 
 
 def _reading(text: str) -> float:
     """Estimate what it takes to search a text for secrets."""
-    written = text.encode("utf-8", "surrogatepass")
-    marks = 2 * len(written) - len(text) - len(written.translate(None, MARKS))
-    return NANOSECONDS["character"] * len(text) + NANOSECONDS["mark"] * marks
+    written, cost = text.encode("utf-8", "surrogatepass"), NANOSECONDS
+    signs, digits = (len(written) - len(written.translate(None, kind)) for kind in (SIGNS, DIGITS))
+    marks = cost["sign"] * signs + cost["digit"] * digits + cost["far"] * (len(written) - len(text))
+    return cost["character"] * len(text) + marks
 
 
 def _is_wide(value: Any) -> bool:

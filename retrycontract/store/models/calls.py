@@ -16,7 +16,7 @@ from retrycontract.store import call_texts
 from retrycontract.store.fields import JSONText, SqlLiteral, literals, new_call_id
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.tools import KINDS, Tool, ToolVersion
-from retrycontract.store.statements import Statement
+from retrycontract.store.statements import Statement, planned_for_values
 
 STATES = [(state.value, state.value.capitalize()) for state in CallState]
 ENDED = sorted(state.value for state in ENDS)
@@ -93,9 +93,10 @@ def sought(text: str) -> Q:
     """
     if not text:
         return Q()
-    tools = Tool.objects.filter(name__icontains=text).values_list("name", flat=True)
-    names = {text, *tools[:MAX_TOOLS_FOUND]}
-    keys = {*_bearing(text), *call_texts.find(text, most=MAX_CALLS_OF_ID)}
+    with planned_for_values():
+        tools = Tool.objects.filter(name__icontains=text).values_list("name", flat=True)
+        names = {text, *tools[:MAX_TOOLS_FOUND]}
+        keys = {*_bearing(text), *call_texts.find(text, most=MAX_CALLS_OF_ID)}
     # As a list: of a subquery in an OR, PostgreSQL would read every call.
     return Q(tool_name__in=names) | Q(pk__in=keys)
 

@@ -11,12 +11,12 @@ from django.conf import settings
 
 from retrycontract.checking import Question, judge_apart
 from retrycontract.children.pool import MEGABYTE, Death, Limits, bound_shared_pool
-from retrycontract.contract.checks.reading import unwrapped
+from retrycontract.contract.checks.reading import read_output
 from retrycontract.contract.checks.tool_arguments import Rejection
 from retrycontract.contract.feedback.answer import Examined, examine_and_redact
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_faults import FaultKind
-from retrycontract.contract.outputs.json_text import JsonFault, depth_fault, parse_json
+from retrycontract.contract.outputs.json_text import HAS_VALUE, JsonFault, depth_fault, read_json, with_zeros
 from retrycontract.contract.schemas.costs import SECOND, Weight
 from retrycontract.contract.tool import Tool
 from retrycontract.usecases.tools.contracts import PinnedContract, sanitizer
@@ -129,7 +129,7 @@ def is_quick(submitted: Submitted, contract: PinnedContract | None) -> bool:
         return _is_short(value) or ANYTHING.estimate(value, stop=DOOR_SECONDS * SECOND).seconds <= DOOR_SECONDS
     if contract.is_dear_to_compile or contract.declared.kind is Kind.SOURCE_FILE:
         return False
-    value, fault = _value_of(submitted.output, contract)
+    value, fault = _value_of(submitted.output)
     if fault is not None:
         return _is_short(submitted.output) or (fault.kind is FaultKind.DEPTH and _is_nearly_all_brackets(value))
     estimate = contract.weight.estimate(value, stop=DOOR_SECONDS * SECOND)
@@ -149,20 +149,22 @@ def estimated_seconds(submitted: Submitted, contract: PinnedContract | None) -> 
     most = float(settings.RETRYCONTRACT.check_seconds)
     if contract is None or contract.declared.kind is Kind.SOURCE_FILE:
         return min(most, TEXT_SECONDS * len(str(submitted.output)))
-    value, fault = _value_of(submitted.output, contract)
+    value, fault = _value_of(submitted.output)
     if fault is not None:
         return min(most, TEXT_SECONDS * len(submitted.output))
     return min(most, contract.weight.estimate(value, samples=True).seconds)
 
 
-def _value_of(output: Any, contract: PinnedContract) -> tuple[Any, JsonFault | None]:
+def _value_of(output: Any) -> tuple[Any, JsonFault | None]:
     """Read an output as the check will; with a fault it is none, and only its text can be looked at."""
     if not isinstance(output, str):
         return output, None
-    value, fault = parse_json(output)
-    if fault is not None and contract.declared.kind is Kind.AGENT_RESPONSE and (within := unwrapped(output)):
-        value, fault = parse_json(within[0])
-    return (output if fault else value), fault
+    value, fault = read_output(output)
+    if fault is not None and fault.within is not None:
+        value, fault = read_json(fault.within)
+    if fault is None or fault.kind in HAS_VALUE:
+        return (value if fault is None else with_zeros(value)), None
+    return output, fault
 
 
 def _is_nearly_all_brackets(text: str) -> bool:
