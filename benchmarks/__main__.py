@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import inbox_page, proxy_rows, rows, service_rows
+from benchmarks import gateway_rows, inbox_page, proxy_rows, rows, service_rows
 from benchmarks.clock import QUICK, THOROUGH
 from benchmarks.report import FOLDER, HISTORY, document, keep, remember, service_document, unreached
 
-CONTRACT, SERVICE, DESK, PROXY = "contract", "service", "desk", "proxy"
+CONTRACT, SERVICE, DESK, PROXY, GATEWAY = "contract", "service", "desk", "proxy", "gateway"
 PEERS_TIME = 600  # seconds that the peers may take together
 
 
@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--peers", type=Path, help="the Python of the environment in which the peers are installed")
     parser.add_argument(
         "--only",
-        choices=(CONTRACT, SERVICE, DESK, PROXY),
+        choices=(CONTRACT, SERVICE, DESK, PROXY, GATEWAY),
         help="measure one part; the others stay as they were written",
     )
     parser.add_argument("--output", type=Path, default=FOLDER / "RESULTS.md")
@@ -40,6 +40,8 @@ def main() -> None:
     if options.only in (None, PROXY):
         effort = service_rows.QUICK if options.quick else service_rows.THOROUGH
         parts.append(proxy_rows.proxy_document(effort, options.peers))
+    if options.only in (None, GATEWAY):
+        parts.append(gateway_rows.gateway_document(service_rows.QUICK if options.quick else service_rows.THOROUGH))
     for part in parts:
         keep(part, options.output)
         print(part)

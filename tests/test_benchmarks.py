@@ -36,3 +36,11 @@ def test_quick_round_of_the_proxy_writes_a_report(tmp_path: Path) -> None:
     text = run_quickly("proxy", tmp_path / "RESULTS.md")
     assert "| `retrycontract proxy --url`, with a desk |" in text
     assert "LiteLLM is not installed." in text
+
+
+@pytest.mark.services
+@pytest.mark.soak
+def test_quick_round_of_the_gateway_writes_a_report(tmp_path: Path) -> None:
+    text = run_quickly("gateway", tmp_path / "RESULTS.md")
+    assert "| `mcp-gateway --url` |" in text
+    assert "| memory beyond that of bare Python |" in text

@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import Final, cast
 
 from django.contrib.auth.models import User
-from django.db.models import Q
+from django.db import connection
+from django.db.models import Min, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -86,6 +87,9 @@ class Tab(StrEnum):
             newest = Guidance.objects.order_by("-pk").values("call_id")[: MOST_COUNTED + 1]
             # Not by the states that end: SQLite would look for each of the keys in the index of each of the states.
             calls = Call.objects.filter(pk__in=newest).exclude(state__in=OPEN)
+            if found and connection.vendor == "postgresql":
+                # It would read every call that a search finds, unless it knows that older ones are none of these.
+                calls = calls.filter(pk__gte=newest.aggregate(first=Min("call_id"))["first"] or 0)
         calls = filters.bounded(are_few=self.holds_few).apply(calls, now, found)
         return TabCount(calls.order_by()[: MOST_COUNTED + 1].count())
 

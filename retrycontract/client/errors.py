@@ -139,7 +139,8 @@ class VerdictPendingError(ClientError):
     def __init__(self, call_id: str) -> None:
         self.call_id = call_id
         super().__init__(
-            f"call {call_id} has no verdict yet: does the service's worker run? wait_for_verdict({call_id!r}) goes on"
+            f"call {call_id} has no verdict yet: run nothing. client.wait_for_verdict({call_id!r}) asks on; a longer "
+            "wait= or timeout= gives more time. Where that does not help, see whether the service's worker runs"
         )
 
 

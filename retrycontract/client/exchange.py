@@ -6,7 +6,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
-from email.utils import parsedate_to_datetime
 from itertools import count
 from typing import Any, TypeAlias, TypeVar
 
@@ -52,6 +51,8 @@ class Reply:
         # `isdigit` alone takes superscripts and the digits of other scripts.
         if asked.isascii() and asked.isdigit():
             return float(asked)
+        from email.utils import parsedate_to_datetime  # seldom needed, and not quick to load
+
         try:
             # From the answer's own date: this machine's clock may be wrong, or the service's.
             until, now = parsedate_to_datetime(asked), parsedate_to_datetime(self.headers.get("date", ""))

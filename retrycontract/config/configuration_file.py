@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from retrycontract.config.variables import PREFIX
 from retrycontract.contract.configuration import SECTIONS, SETTINGS, ConfigurationError, RetryConfiguration, snake_case
 
@@ -37,6 +35,8 @@ def _read(path: Path) -> Mapping[str, Any]:
         return {}
     except UnicodeDecodeError as error:
         raise ConfigurationError(str(path), f"byte {error.start + 1}", "this is not UTF-8 text") from None
+    import yaml  # a megabyte, which who has no such file is spared
+
     try:
         document = yaml.safe_load(text) or {}
     except yaml.YAMLError as error:

@@ -9,7 +9,15 @@ from typing import TypeVar
 
 import anyio
 
-from retrycontract.client import ClientError, Guidance, RefusedError, UnavailableError, UnreachableError
+from retrycontract.client import (
+    AsyncClient,
+    ClientError,
+    Guidance,
+    NotAuthenticatedError,
+    RefusedError,
+    UnavailableError,
+    UnreachableError,
+)
 from retrycontract.contract.tracker import UnknownCallError
 from retrycontract.judging import Judge, ModelOutput, NotJudgedError, Verdict
 from retrycontract.judging.steps import Steps, drive_async
@@ -81,6 +89,20 @@ async def settled(steps: Steps[T]) -> T:
         raise NoVerdictError(f"{error}.") from error
     except ValueError as error:
         raise NoVerdictError("it holds a number that is too long to be sent.") from error
+
+
+async def tell_of_refused_key(service: AsyncClient | None, where: str) -> None:
+    """Say at once what else the first call would find out; a service that is away may come back."""
+    if service is None:
+        return
+    try:
+        async for _ in service.tools():
+            break
+    except NotAuthenticatedError as error:
+        if error.code != "missing-scope":  # it is known, and may do without reading
+            logger.warning("The service refuses the key in %s: %s", where, error.detail)
+    except ClientError:
+        logger.debug("The service cannot be asked about the key", exc_info=True)
 
 
 async def verdict_on(judge: Judge, output: ModelOutput) -> Verdict:

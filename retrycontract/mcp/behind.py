@@ -26,7 +26,7 @@ API_KEY: Final = "RETRYCONTRACT_API_KEY"
 TOKEN: Final = "RETRYCONTRACT_GATEWAY_TOKEN"
 NAME = re.compile(r"(?!.*__)[A-Za-z0-9_-]{1,32}")  # it begins the names of tools, which are 64 characters at most
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
-KEYS: Final = frozenset(("command", "args", "env", "cwd", "url", "headers", "type", "disabled"))
+KEYS: Final = frozenset(("command", "args", "env", "cwd", "url", "headers", "type", "disabled", "enabled"))
 IN_FULL: Final = {"environment": "env", "arguments": "args"}  # what people write for keys that are no whole words
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -145,9 +145,10 @@ def _is_disabled(entry: Any) -> bool:
     if not isinstance(entry, dict):
         return False
     _refuse_misspelt(entry)
-    if not isinstance(is_off := entry.get("disabled", False), bool):
-        raise WrongInputError("disabled is not true or false")
-    return is_off
+    for name in ("disabled", "enabled"):
+        if not isinstance(entry.get(name, False), bool):
+            raise WrongInputError(f"{name} is not true or false")
+    return entry.get("disabled", False) or not entry.get("enabled", True)
 
 
 def _refuse_misspelt(entry: Mapping[str, Any]) -> None:

@@ -53,6 +53,7 @@ def run_gateway(options: argparse.Namespace) -> int:
         # Imported while the server starts: most of what we need takes as long as it does.
         import anyio
 
+        from retrycontract.judging.asking import tell_of_refused_key
         from retrycontract.mcp.process import StdioFront, log_to_stderr
 
         service = _service(options)
@@ -63,7 +64,7 @@ def run_gateway(options: argparse.Namespace) -> int:
                 if listening is None:
 
                     def make_and_check(to_client: Send, to_upstream: Send, tasks: TaskGroup) -> Gateway:
-                        tasks.start_soon(_tell_of_refused_key, service)
+                        tasks.start_soon(tell_of_refused_key, service, API_KEY)
                         return make(to_client, to_upstream, tasks)
 
                     return await StdioFront(behind.connect()).run(make_and_check)
@@ -114,6 +115,7 @@ async def _listen(
 ) -> int:
     import anyio
 
+    from retrycontract.judging.asking import tell_of_refused_key
     from retrycontract.mcp.listener import GatewayApp, ListenSettings, serve
     from retrycontract.mcp.process import wait_for_signal
 
@@ -125,25 +127,10 @@ async def _listen(
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     print(f"retrycontract mcp-gateway on http://{address}/mcp", file=sys.stderr, flush=True)  # noqa: T201
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_tell_of_refused_key, service)
+        tasks.start_soon(tell_of_refused_key, service, API_KEY)
         await serve(listening, GatewayApp(behind.connect, make, settings, tasks), wait_for_signal)
         tasks.cancel_scope.cancel()
     return 0
-
-
-async def _tell_of_refused_key(service: AsyncClient | None) -> None:
-    """Say at once what else the first call would find out; a service that is away may come back."""
-    if service is None:
-        return
-    from retrycontract.client import ClientError, NotAuthenticatedError
-
-    try:
-        async for _ in service.tools():
-            break
-    except NotAuthenticatedError as error:
-        logger.warning("The service refuses the key in %s: %s", API_KEY, error.detail)
-    except ClientError:
-        logger.debug("The service cannot be asked about the key", exc_info=True)
 
 
 @asynccontextmanager
@@ -174,8 +161,10 @@ async def _gateways(
 
 def run_server(options: argparse.Namespace) -> int:
     """Serve the contract's own tools; raises ConfigurationError, OSError and ValueError for wrong use."""
+    import anyio
+
     from retrycontract.contract.outputs import Kind
-    from retrycontract.judging.asking import settled
+    from retrycontract.judging.asking import settled, tell_of_refused_key
     from retrycontract.mcp.process import serve
     from retrycontract.mcp.server import ContractServer
 
@@ -186,7 +175,8 @@ def run_server(options: argparse.Namespace) -> int:
         raise WrongInputError("name the tools to check with --tools FILE, or a service that knows them with --url")
 
     async def connect(client: tuple[Any, Any]) -> None:
-        async with service or nullcontext():
+        async with service or nullcontext(), anyio.create_task_group() as tasks:
+            tasks.start_soon(tell_of_refused_key, service, API_KEY)
             judge = _judge(options, configuration, service)
             refused = await settled(judge.import_tools(tools)) if tools else {}
             refused |= await settled(judge.import_tools(extractions, Kind.EXTRACTION)) if extractions else {}
@@ -195,6 +185,7 @@ def run_server(options: argparse.Namespace) -> int:
             known = [tool for tool in tools if tool.name not in refused]
             server = ContractServer(judge, known, has_desk=bool(options.url)).as_server()
             await server.run(*client, server.create_initialization_options())
+            tasks.cancel_scope.cancel()
 
     return serve(connect)
 

@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any, Final
 
 from retrycontract.client import AsyncClient
+from retrycontract.judging.asking import tell_of_refused_key
 from retrycontract.proxy.anthropic_messages import AnthropicMessages
 from retrycontract.proxy.contracts import Contracts
 from retrycontract.proxy.exchange import ExchangeReport
@@ -25,6 +26,7 @@ WIRES: Final[tuple[tuple[re.Pattern[str], Wire], ...]] = (
     (re.compile(r"/v\d+/messages$|^/messages$"), AnthropicMessages()),  # threads have messages as well
 )
 STATUS_PATH: Final = "/retrycontract"
+API_KEY: Final = "RETRYCONTRACT_API_KEY"
 MAX_MODELS: Final = 1_000  # that are counted apart: their names are the clients' to choose
 
 
@@ -34,6 +36,7 @@ class Proxy:
     def __init__(self, upstream: str, settings: ProxySettings, service: AsyncClient | None = None) -> None:
         self._upstream = Upstream(upstream, stall=settings.stall, max_answer=settings.max_answer)
         contracts = Contracts(settings.judging, service)
+        self._service = service
         self._doorway = Doorway(settings, self._upstream, contracts, self._count)
         self._models: set[str] = set()
         self.counts: Counter[tuple[str, str]] = Counter()
@@ -68,9 +71,11 @@ class Proxy:
             raise error
 
     async def _live(self, receive: Any, send: Any) -> None:
+        telling = asyncio.create_task(tell_of_refused_key(self._service, API_KEY))
         while True:
             message = await receive()
             if message["type"] == "lifespan.shutdown":
+                telling.cancel()
                 await self.close()
             await send({"type": f"{message['type']}.complete"})
             if message["type"] == "lifespan.shutdown":

@@ -16,11 +16,10 @@ from retrycontract.config.configuration_file import DEFAULT_PATH, load_configura
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.judging.asking import PATIENCE
 from retrycontract.mcp.visiting import bound_socket
-from retrycontract.proxy.app import Proxy
+from retrycontract.proxy.app import API_KEY, Proxy
 from retrycontract.proxy.contracts import JudgingSettings
 from retrycontract.proxy.judged import ProxySettings
 
-API_KEY: Final = "RETRYCONTRACT_API_KEY"
 GRACE_SECONDS: Final = 10  # for answers under way when the proxy is told to end
 
 

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from retrycontract.store.models import Tool
 from tests.api.conftest import Door
 from tests.factories import RIGHT, WRONG, make_tool
 
@@ -37,6 +38,14 @@ def test_the_first_attempt_of_a_call_costs_eight_statements(door: Door) -> None:
     # and, where several may write at once, the lock that makes them begin one call
     locks = 1 if connection.features.has_select_for_update else 0
     assert kinds(found) == ["SELECT"] * (4 + locks) + ["INSERT"] * 4
+
+
+def test_naming_the_current_version_costs_no_statement(door: Door) -> None:
+    current = Tool.objects.get().current_version
+    assert current is not None
+    unnamed = statements(door, RIGHT, session_id="one", turn=1)
+    named = statements(door, RIGHT, session_id="other", turn=1, version=current.schema_hash)
+    assert kinds(named) == kinds(unnamed)
 
 
 def test_the_second_attempt_costs_ten_statements(door: Door) -> None:

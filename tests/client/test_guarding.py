@@ -220,7 +220,8 @@ def test_what_settle_gives_lacks_nothing(scripted: Scripted) -> None:
     told = settled.tool_result
     assert (settled.status, told.content, told.is_error) == ("valid", "The call is valid.", False)
     service = scripted(answer(202, PENDING))
-    with service.client() as client, pytest.raises(VerdictPendingError, match="call-1"):
+    advice = r"call-1 has no verdict yet: run nothing\. client\.wait_for_verdict\('call-1'\) asks on"
+    with service.client() as client, pytest.raises(VerdictPendingError, match=advice):
         client.settle("open", "t1", {}, wait=1, timeout=1)
 
 

@@ -51,6 +51,8 @@ def test_tools_prompts_and_resources_of_all_are_offered_and_reached(tmp_path: Pa
         broken=process("no-such-command"),
         dumb=process(sys.executable, "-c", ""),
         off={"command": "never", "disabled": True},
+        off_too={"command": "never", "enabled": False},
+        remote_off={"url": "http://never", "enabled": True, "disabled": True},
     )
     asked: list[str] = []
 
@@ -71,7 +73,7 @@ def test_tools_prompts_and_resources_of_all_are_offered_and_reached(tmp_path: Pa
         assert {"one__double", "other__double", "one__grow", "remote__write"} <= set(tools), "every page of each"
         assert "'broken' is not there: it cannot be started" in (tools["broken__unavailable"].description or "")
         assert "'dumb' is not there" in (tools["dumb__unavailable"].description or "")
-        assert not [name for name in tools if name.startswith("off")]
+        assert not [name for name in tools if name.startswith(("off", "remote_off"))]
         refused = await client.call_tool("broken__unavailable", {})
         assert refused.is_error
         assert "Nothing was executed." in text_of(refused)
@@ -174,6 +176,8 @@ WRONG = [
     ('{"mcpServers": {"a": {"url": "http://y", "header": {}}}}', "'header' is unknown; did you mean 'headers'?"),
     ('{"mcpServers": {"a": {"comand": "x"}}}', "'comand' is unknown; did you mean 'command'?"),
     ('{"mcpServers": {"a": {"command": "x", "disabled": "true"}}}', "disabled is not true or false"),
+    ('{"mcpServers": {"a": {"command": "x", "enabled": 0}}}', "enabled is not true or false"),
+    ('{"mcpServers": {"a": {"command": "x", "enable": false}}}', "'enable' is unknown; did you mean 'enabled'?"),
 ]
 
 

@@ -17,9 +17,10 @@ from retrycontract.contract.feedback.feedback_text import WAIT_TEXT
 from retrycontract.mcp.commands import DEFAULTS
 from tests.conftest import StartService
 from tests.gateway.blocking import WRONG, answered_with, third_failure_while, two_failures
-from tests.gateway.connections import SECONDS, run, text_of, told, twin_of, upstream_command
+from tests.gateway.connections import SECONDS, run, run_command, text_of, told, twin_of, upstream_command
 from tests.gateway.listening import gateway
 from tests.serving.desk import Desk
+from tests.serving.forked import forked
 from tests.serving.service import Service
 
 RIGHT = {"path": "/report.txt", "encoding": "utf-8"}
@@ -51,6 +52,17 @@ def test_a_key_that_the_service_refuses_is_told_at_the_start(service: Service, t
     with gateway("--url", service.url, "--", *upstream_command(str(tmp_path)), env=UNKNOWN_KEY) as listening:
         assert listening.process.stderr is not None
         assert REFUSED in listening.process.stderr.readline()
+    log = run_command(story, tmp_path, *forked("-m", "retrycontract", "mcp", "--url", service.url), env=UNKNOWN_KEY)
+    assert [REFUSED in line for line in log.splitlines()] == [True]
+
+
+def test_a_key_that_may_not_read_is_no_refused_one(service: Service, tmp_path: Path) -> None:
+    key = service.command("create_agent", "no-reader", "--scopes", "submit,tools")
+
+    async def story(client: Client) -> None:
+        assert not (await client.call_tool("double", {"number": 4})).is_error
+
+    assert REFUSED not in run(story, tmp_path, "--url", service.url, env={"RETRYCONTRACT_API_KEY": key})
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

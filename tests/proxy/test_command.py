@@ -14,7 +14,8 @@ import pytest
 
 from tests.proxy.chat import PATH, asking, call, says, tool
 from tests.proxy.upstream import RIGHT, WRONG, upstream
-from tests.serving.service import ROOT
+from tests.serving.servers import free_port
+from tests.serving.service import ROOT, Service
 from tests.serving.threads import eventually
 
 pytestmark = pytest.mark.processes
@@ -26,6 +27,19 @@ def answers(url: str) -> bool:
         return httpx2.get(f"{url}/retrycontract").status_code == 200
     except httpx2.HTTPError:
         return False
+
+
+def test_a_key_that_the_service_refuses_is_told_at_the_start(service: Service) -> None:
+    key = {"RETRYCONTRACT_API_KEY": "rc_00000000_" + "x" * 32}
+    with subprocess.Popen(
+        [sys.executable, "-m", "retrycontract", "proxy", "--upstream", "http://127.0.0.1:9", "--url", service.url,
+         "--listen", f"127.0.0.1:{free_port()}"],
+        cwd=ROOT, env=os.environ | key, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        assert "retrycontract proxy on" in process.stderr.readline()
+        assert "The service refuses the key in RETRYCONTRACT_API_KEY: " in process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
 
 
 def test_the_command_mends_a_call_logs_no_key_and_ends_on_a_signal(tmp_path: Path) -> None:

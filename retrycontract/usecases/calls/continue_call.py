@@ -201,12 +201,17 @@ def version_for(tool: Tool | None, new: NewAttempt, call: Call | None) -> ToolVe
         return call.version
     if tool is None:
         return None
-    if new.version is not None:
+    if new.version is not None and not names_current(tool, new):
         found = tool.versions.filter(schema_hash=new.version).first()
         if found is None:
             raise UnknownVersionError
         return found
     return tool.current_version
+
+
+def names_current(tool: Tool | None, new: NewAttempt) -> bool:
+    """Tell whether the version that an attempt names is the current one, which is at hand."""
+    return bool(tool and tool.current_version and tool.current_version.schema_hash == new.version)
 
 
 def has_waiting(call: Call | None) -> bool:

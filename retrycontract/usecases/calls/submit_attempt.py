@@ -24,6 +24,7 @@ from retrycontract.usecases.calls.continue_call import (
     OtherKindError,
     find_call,
     has_waiting,
+    names_current,
     version_for,
 )
 from retrycontract.usecases.calls.record_verdict import (
@@ -69,7 +70,7 @@ def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
         ),
     )
     new = without_secrets
-    is_named = new.call_id is not None or new.version is not None  # a version is asked for in vain if one is pinned
+    is_named = new.call_id is not None
     with span("submit", {"gen_ai.agent.name": agent.name}, parent=new.traceparent, kind="SERVER") as step:
         # The verdict and the person's answer, which come later and from elsewhere, belong to the same trace.
         new = replace(new, traceparent=traceparent_of(step) or new.traceparent)
@@ -102,7 +103,9 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
         raise OtherKindError(tool)
     if new.api_error is not None:
         return _record_unasked(Intake(agent, new, tool, version_for(tool, new, find_call(agent, new)), None, now))
-    call = find_call(agent, new) if looks_first else None
+    # Another version than the current one is asked for in vain where the call is pinned to its own.
+    is_other = new.version is not None and not names_current(tool, new)
+    call = find_call(agent, new) if looks_first or is_other else None
     version = version_for(tool, new, call)
     intake = Intake(agent, new, tool, version, call, now)
     try:
