@@ -17,9 +17,9 @@ ALSO_ON_POSTGRESQL := tests/api tests/dashboard $(WHATEVER_THE_DATABASE) \
 FAST := tests/contract tests/usecases tests/store tests/delivery tests/client tests/loops tests/config
 # Words for pytest: make test ARGS="-k escalation -x"
 ARGS ?=
-# As many as there are cores: the services that they start need some of them too. Tests that use the same service stay
+# More than there are cores, for half of a run waits for browsers and services. Tests that use the same service stay
 # together, and those of a module do (tests/conftest.py).
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(max(os.cpu_count() or 2, 2))')
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 2) + 2)')
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadgroup
 ON_POSTGRESQL := RETRYCONTRACT_TEST_DATABASE=postgresql $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 

@@ -96,6 +96,22 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
 )
 
 
+# What stands in no menu, but is searched for.
+BEHIND: tuple[Section, ...] = (
+    Section(title="Saved replies", route="dashboard:replies", icon="reply"),
+    Section(title="Second factor", route="dashboard:second_factor", icon="lock"),
+    Section(title="Webhooks", route="dashboard:webhooks", icon="responses", may_enter=is_staff),
+    Section(title="Let an agent in", route="dashboard:new_agent", icon="agents", may_enter=is_staff),
+    Section(title="Register a tool", route="dashboard:new_tool", icon="tools", may_enter=is_staff),
+)
+
+
+def pages_for(visitor: Visitor) -> list[Section]:
+    """List the pages that somebody may open, those of no menu last."""
+    pages = [section for group in sections_for(visitor) for section in group]
+    return pages + [page for page in BEHIND if page.may_enter(visitor)]
+
+
 def sections_for(visitor: Visitor) -> list[list[Section]]:
     """List the sections that somebody may enter, by group."""
     groups = [[section for section in group if section.may_enter(visitor)] for group in GROUPS]

@@ -35,6 +35,7 @@ def test_every_document_has_its_place_in_the_site() -> None:
     assert {name for name in nav() if not name.startswith("reference/")} == written
 
 
+@pytest.mark.soak
 def test_the_site_fetches_nothing_from_elsewhere(site: Path) -> None:
     pages = {str(path.relative_to(site)): path.read_text() for path in site.rglob("*.html")}
     assert len(pages) >= len(nav())
@@ -42,6 +43,7 @@ def test_the_site_fetches_nothing_from_elsewhere(site: Path) -> None:
     assert {name: loading.findall(text) for name, text in pages.items() if loading.search(text)} == {}
 
 
+@pytest.mark.soak
 def test_the_references_hold_what_there_is(site: Path) -> None:
     api, python = ((site / "reference" / name).read_text() for name in ("api.html", "python.html"))
     for path in ("POST /api/v1/calls", "GET /api/v1/calls/{call_id}/wait"):
@@ -50,6 +52,7 @@ def test_the_references_hold_what_there_is(site: Path) -> None:
     assert [name for name in public if f">{name}<" not in python and f".{name}" not in python] == []
 
 
+@pytest.mark.soak
 def test_models_are_told_what_to_read(site: Path) -> None:
     lines = (site / "llms.txt").read_text().splitlines()
     assert lines[0] == "# retrycontract"

@@ -50,9 +50,12 @@ BASE_INSTALL: Final = {
 }
 SERVER_PACKAGES: Final = ("django", "ninja", "celery", "redis", "pydantic", "uvicorn", "cryptography")
 
-pytestmark = pytest.mark.skipif(
-    not os.environ.get("CI"), reason="downloads packages into a new environment: runs where CI is set"
-)
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(
+        not os.environ.get("CI"), reason="downloads packages into a new environment: runs where CI is set"
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +275,6 @@ def next_release(folder: Path) -> Path:
 NEXT: Final = "0.1.999"
 
 
-@pytest.mark.soak
 def test_an_upgrade_from_one_wheel_to_the_next_keeps_the_data(built: Path, tmp_path: Path) -> None:
     folder = tmp_path / "service"
     folder.mkdir()
@@ -299,7 +301,6 @@ def test_an_upgrade_from_one_wheel_to_the_next_keeps_the_data(built: Path, tmp_p
     ] == []
 
 
-@pytest.mark.soak
 def test_uvs_tool_runner_runs_it_without_an_environment(
     built: Path, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

@@ -19,7 +19,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
 from dashboard.inbox.groups import KIND_WORDS, call_words, read_options, rows_of
-from dashboard.navigation import sections_for
+from dashboard.navigation import pages_for
 from dashboard.shared.choices import (
     MAX_OPTIONS,
     MOST_EXPORTED,
@@ -135,8 +135,7 @@ MOST_FOUND: Final = 8  # of each kind: a palette is looked at, not paged through
 def find(request: HttpRequest) -> HttpResponse:
     """Search everything: pages and tools by a part of their names, calls by ids, words and values."""
     q = clean(request.GET.get("q", ""))
-    sections = [section for group in sections_for(request.user) for section in group]
-    pages = [section for section in sections if q.casefold() in section.title.casefold()]
+    pages = [page for page in pages_for(request.user) if q.casefold() in page.title.casefold()]
     context: dict[str, Any] = {"q": q, "pages": pages[:MOST_FOUND] if q else pages}
     if q:
         context["tools"] = Tool.objects.filter(name__icontains=q).order_by("name", "namespace")[:MOST_FOUND]

@@ -34,7 +34,7 @@ from retrycontract.contract.patches import PatchError, apply_patch
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Mistake
 from retrycontract.store.models.escalations import free_calls
 from retrycontract.usecases.answers.answer_group import Correct, GroupAnswer, LeftCall, Reason, answer_group
-from retrycontract.usecases.answers.give_guidance import RefusedAnswerError, draft_guidance
+from retrycontract.usecases.answers.give_guidance import RefusedAnswerError, check_correction, draft_guidance
 from retrycontract.usecases.answers.reuse_answers import LASTS as STANDS_FOR
 from retrycontract.usecases.answers.reuse_answers import proposed_arguments
 from retrycontract.usecases.calls.claim_call import claim_next
@@ -102,6 +102,12 @@ class GroupMember:
         proposed = None if self.attempt is None else proposed_arguments(self.attempt)
         return () if self.attempt is None or proposed is None else compare(self.attempt.output, proposed)
 
+    @property
+    def is_mended(self) -> bool:
+        """Tell whether the suggested fix leaves nothing wrong with it."""
+        proposed = None if self.attempt is None else proposed_arguments(self.attempt)
+        return proposed is not None and not check_correction(self.row.call, proposed)
+
 
 @dataclass(frozen=True, slots=True)
 class WaitingGroup:
@@ -132,8 +138,10 @@ class WaitingGroup:
 
     @property
     def with_fix(self) -> int:
-        """Count the ticked calls for which a fix is suggested."""
-        return sum(bool(member.changes) for member in self.chosen)
+        """Count the ticked calls for which a fix is suggested; none where it would leave mistakes in the first."""
+        # All made the same mistakes: what is left of those of the first is left of the others', and cannot be sent.
+        fixed = [member for member in self.chosen if member.changes]
+        return len(fixed) if fixed and fixed[0].is_mended else 0
 
     @property
     def fix(self) -> tuple[Change, ...]:

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import pytest
+from django.core.servers.basehttp import WSGIServer
 from playwright.sync_api import expect, sync_playwright
 
 from tests.conftest import require
@@ -82,9 +83,14 @@ def wait_for_the_server(of_others: set[threading.Thread]) -> None:
     # A connection that an earlier test left open keeps its thread; waiting for it took every later test half a minute.
     end, idle = time.monotonic() + LAST_REQUESTS_SECONDS, 0
     while idle < IDLE_LOOKS and time.monotonic() < end:
-        is_busy = any("process_request_thread" in each.name for each in set(threading.enumerate()) - of_others)
+        is_busy = any(map(answers_a_page, set(threading.enumerate()) - of_others))
         idle = 0 if is_busy else idle + 1
         time.sleep(0.02)
+
+
+def answers_a_page(thread: threading.Thread) -> bool:
+    """Tell a thread of Django's server from one that a test's other servers keep for an open connection."""
+    return isinstance(getattr(getattr(thread, "_target", None), "__self__", None), WSGIServer)
 
 
 @pytest.fixture

@@ -40,7 +40,8 @@ def address(site: Path) -> Iterator[str]:
         thread.join()
 
 
-@pytest.mark.parametrize("width", [360, pytest.param(1280, marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("width", [360, 1280])
 def test_every_page_of_the_documentation_is_whole(site: Path, address: str, new_page: NewPage, width: int) -> None:
     page = new_page(viewport={"width": width, "height": 800})
     page.emulate_media(reduced_motion="reduce")

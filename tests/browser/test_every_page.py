@@ -91,7 +91,8 @@ def test_every_page_has_a_row() -> None:
     assert {pattern.name for pattern in urlpatterns} == PAGES.keys() | ACTIONS | {LOGIN}
 
 
-@pytest.mark.parametrize("looks", LOOKS)
+@pytest.mark.soak
+@pytest.mark.parametrize("looks", LOOKS[1:])
 def test_every_page_is_handsome_open_to_everybody_and_alone_with_the_service(
     live_server: LiveServer, new_page: NewPage, looks: Looks
 ) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pytest_django.live_server_helper import LiveServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.soak, pytest.mark.django_db(transaction=True)]
 
 PROGRAMS: Final = ("firefox-esr", "firefox")
 START_SECONDS: Final = 120

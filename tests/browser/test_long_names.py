@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -77,3 +78,40 @@ def test_long_names_widen_no_page_and_break_no_word_of_ours(
                 wide.append((name, width))
             broken += site.page.locator("dt:visible, .modes > .faint:visible").evaluate_all(BROKEN)
     assert (wide, broken) == ([], [])
+
+
+def test_a_page_of_its_own_keeps_its_name_where_the_menu_is_a_strip_of_icons(
+    live_server: LiveServer, new_page: NewPage
+) -> None:
+    page = new_page(viewport={"width": 1024, "height": 768})
+    page.goto(f"{live_server.url}/login/")
+    name = page.locator(".brand > span").bounding_box()
+    assert name is not None
+    assert name["width"] > 50
+
+
+def test_a_long_name_begins_on_the_line_that_is_marked(live_server: LiveServer, new_page: NewPage) -> None:
+    """A line of nothing but indentation says nothing, and looks like a fault of its own."""
+    site = Site(live_server.url, new_page(viewport={"width": 1280, "height": 800}))
+    call = make_long(make_user("mia"))
+    site.log_in()
+    site.open(call)
+    line = site.page.locator(".jbad", has_text="f" * 80).first
+    tops = line.evaluate(
+        "(line) => [line.getClientRects()[0].top, line.querySelector('.jk bdi').getClientRects()[0].top]"
+    )
+    assert tops[1] - tops[0] < 10
+
+
+def test_the_reading_pane_cuts_neither_times_nor_how_many_more_mistakes_there_are(
+    live_server: LiveServer, new_page: NewPage
+) -> None:
+    site = Site(live_server.url, new_page(viewport={"width": 1280, "height": 800}))
+    make_user("mia")
+    wrong = {"service": 1, "region": "europe", "replicas": "4"}
+    make_blocked(output=wrong, tool="register_supplier", at=timezone.now() - timedelta(hours=21, minutes=26))
+    site.log_in()
+    site.page.keyboard.press("p")
+    row = site.page.locator(".split[data-open] .row").first
+    cut = "(part) => part.scrollWidth > part.clientWidth"
+    assert [row.locator(name).evaluate(cut) for name in (".row-time", ".row-place .faint")] == [False, False]

@@ -125,3 +125,20 @@ def test_what_is_kept_is_bounded_where_references_loop() -> None:
             value = {name: value}
         assert len(told(known, value)) == 1
     assert kept(known) == MAX_KEPT
+
+
+@pytest.mark.parametrize(
+    "items", [{"enum": ["a"]}, {"maxLength": 3}, INTEGER, {"anyOf": [{"const": "a"}, {"type": "null"}]}, False]
+)
+@pytest.mark.parametrize(
+    "words", [["--password", SECRET[4:]], ["mysql", f"-p{SECRET[4:]}"], ["curl", "-u", f"a:{SECRET[4:]}"]]
+)
+def test_an_item_whose_list_tells_that_it_is_secret_is_not_shown_alone(items: Any, words: list[str]) -> None:
+    tool = CompiledTool.of(Tool(name="run", input_schema={"properties": {"args": {"items": items}, "command": {}}}))
+    values: list[Any] = [{"args": ["before", "it"]}, {"args": words}]
+    if not words[0].startswith("-"):
+        values.append({"command": words[0], "args": words[1:]})
+    for value in values:
+        found = violations(tool.schema, value, strict=True, sanitizer=CLOSED)
+        assert found
+        assert SECRET[4:] not in str([error.to_json() for error in found])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shlex
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -184,6 +185,47 @@ def test_a_secret_in_a_command_line_that_is_a_list_is_redacted(sanitizer: ValueS
     assert sanitizer.redact(redacted) == redacted
     assert SECRET not in sanitizer.preview({"run": words})
     assert SECRET not in str(sanitizer.redact(words))
+
+
+WRITTEN = [
+    ["--password", SECRET], ["tool", "--api-key", SECRET], ["mysql", "-u", "root", f"-p{SECRET}"],
+    ["curl", "-u", f"bob:{SECRET}", "https://a.b"], ["docker", "login", "-u", "bob", "-p", SECRET],
+    ["sshpass", "-p", SECRET, "ssh", "a@b"], ["redis-cli", "-a", SECRET],
+]  # fmt: skip
+WRITINGS: list[Callable[[list[str]], str]] = [
+    lambda words: f"subprocess.run({json.dumps(words)})",
+    lambda words: f"run({words!r}, check=True)",
+    lambda words: f'{{"args": {json.dumps(words)}, "x": ',
+    lambda words: f"cmd = {json.dumps(words, indent=2)}",
+    lambda words: "new String[]{" + ", ".join(f'"{word}"' for word in words) + "}",
+    lambda words: "command:\n" + "".join(f"  - {word}\n" for word in words),
+    lambda words: "command:\n" + "".join(f'  - "{word}"\n' for word in words),
+    lambda words: json.dumps(json.dumps(words)),
+]
+
+
+@pytest.mark.parametrize("words", WRITTEN, ids=lambda words: words[0])
+@pytest.mark.parametrize("write", WRITINGS)
+def test_a_secret_in_a_list_that_is_written_in_a_text_is_redacted(
+    words: list[str], write: Callable[[list[str]], str]
+) -> None:
+    redacted = SANITIZER.redact_text(write(words))
+    assert SECRET not in redacted
+    assert redacted.count("[REDACTED: ") == 1
+    assert SANITIZER.redact_text(redacted) == redacted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '.option("--token", "the token to use")', 'options("-o", "--output", "a.txt")', '["a", "-b", "c"]',
+        "run(['docker', 'run', '--name', 'mysql', '-p', '3306:3306'])", "- use mysql\n- then call it with -p\n",
+        "args:\n  - -v\n  - --name\n  - a\n", '["mysql", "-p", "${PASS}"]', '["tar", "-C", "/var/lib/mysql", "-pxzf"]',
+        '("--token-file", "/run/x")', '["--max-tokens", "500"]',
+    ],
+)  # fmt: skip
+def test_a_list_in_a_text_that_resembles_one_with_a_secret_stays(text: str) -> None:
+    assert SANITIZER.redact_text(text) == text
 
 
 @pytest.mark.parametrize("words", HARMLESS_LISTS)

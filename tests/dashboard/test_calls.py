@@ -17,6 +17,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from dashboard.calls import CallChoices
+from dashboard.navigation import Role
 from dashboard.shared.choices import MOST_LOOKED_AT, read_all
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.outputs import Generation
@@ -25,7 +26,7 @@ from retrycontract.store.fields import new_call_id
 from retrycontract.store.models import Call
 from retrycontract.usecases.calls.sweep import forget_calls, index_calls
 from tests.canaries.places import canary
-from tests.dashboard.conftest import Page, text_of
+from tests.dashboard.conftest import Page, logged_in, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 from tests.usecases.conftest import configure
 
@@ -323,3 +324,10 @@ def test_a_search_is_planned_for_its_words_however_often_one_searches(desk: Clie
             "SELECT statement FROM pg_prepared_statements WHERE generic_plans > 0 AND statement ~ ' LIKE |@@'"
         )
         assert cursor.fetchall() == []
+
+
+def test_pages_that_stand_in_no_menu_are_found_by_who_may_open_them(desk: Client) -> None:
+    assert 'href="/settings/replies/"' in desk.get("/find/?q=saved").content.decode()
+    assert "/settings/webhooks/" not in desk.get("/find/?q=webh").content.decode()
+    staff = logged_in(make_user("ada", Role.ADMIN))
+    assert 'href="/settings/webhooks/"' in staff.get("/find/?q=webh").content.decode()

@@ -166,3 +166,14 @@ def test_the_number_of_queries_does_not_grow_with_the_group(
     make_group(6)
     with django_assert_num_queries(17):
         desk.get(page_of(first))
+
+
+def test_a_fix_that_leaves_mistakes_is_not_offered_for_all(desk: Client) -> None:
+    """It could not be sent: the corrected arguments must match the schema."""
+    half = {"service": "web", "region": "europe", "replicas": "4"}
+    first, *_ = make_group(2, output=half)
+    page = text_of(desk.get(page_of(first)))
+    assert "Suggested fix" not in page
+    assert "Use for all" not in page
+    first, *_ = make_group(2, output=half | {"region": "eu-west-1"})
+    assert "Each of the 2 gets its own fix like this." in text_of(desk.get(page_of(first)))

@@ -6,7 +6,7 @@ schema and the sanitised value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -31,7 +31,7 @@ from retrycontract.contract.explaining.explanations import Key, key_of
 from retrycontract.contract.explaining.parts import StepBudget, StepsSpentError
 from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.outputs.json_text import depth_fault
-from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer, told_by_list
 from retrycontract.contract.schemas.engine_errors import EngineError, EnginePaths, Kind, Path
 from retrycontract.contract.tool import CompiledSchema
 
@@ -171,6 +171,22 @@ class Reader:
         self._may_advise, self._explained = advises, 0
         self._index, self._paths = compiled.index, EnginePaths(value)
         self._marked = sensitive_pointers(compiled.index, value)
+        self._told = dict[tuple[str | int, ...], frozenset[int]]()  # by the place of a list
+
+    def _marked_at(self, path: Path) -> Collection[str]:
+        """Add the item of a list to what is marked where its neighbours tell that it is secret: it is shown alone."""
+        if not path or not isinstance(path[-1], int):
+            return self._marked
+        place, position = tuple(path[:-1]), path[-1]
+        if place not in self._told:
+            around, items = None, self._value
+            for step in place:
+                around, items = items, items[step]
+            holder, name = (around, str(place[-1])) if isinstance(around, dict) else ({}, "")
+            self._told[place] = told_by_list(items, holder, name, self._sanitizer)
+        if position not in self._told[place]:
+            return self._marked
+        return frozenset((*self._marked, pointers.from_tokens(path)))
 
     @property
     def _advises(self) -> bool:
@@ -216,8 +232,9 @@ class Reader:
         if known.error.actual_value is None:
             return known.for_value(path, value, None, self._subject)
         # Names tell what is secret, indices only where the schema marked single values.
-        pointer = pointers.from_tokens(path) if self._marked else known.where
-        return known.for_value(path, value, self._sanitizer.preview(value, pointer, marked=self._marked), self._subject)
+        marked = self._marked_at(path)
+        pointer = pointers.from_tokens(path) if marked else known.where
+        return known.for_value(path, value, self._sanitizer.preview(value, pointer, marked=marked), self._subject)
 
     def _subject(self, path: Path) -> str:
         return subject(pointers.from_tokens(path), self._sanitizer)
@@ -255,7 +272,7 @@ class Reader:
             resolve=self._index.resolve,
             root=self._compiled.schema,
             sanitizer=self._sanitizer,
-            marked=self._marked,
+            marked=self._marked_at(path),
             referring=self._referring(error.evaluation_path),
             advises=self._advises,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import re2
@@ -20,7 +20,9 @@ from retrycontract.contract.redaction.detectors import (
     TooDenseError,
     loosened,
 )
+from retrycontract.contract.redaction.field_names import judge
 from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN
+from retrycontract.contract.redaction.literals import Literal
 from retrycontract.contract.redaction.randomness import (
     decoded_whole,
     find_any_random_tokens,
@@ -87,6 +89,8 @@ MANIFESTS = Finder(_K8S_SECRET.pattern, find_manifest_values)
 SHORTEST = 7
 # Nor is a shorter word merely random, or base64 that hides a secret.
 LONG_WORD = "[A-Za-z0-9_+/=-]{20}"
+# A flag among the words of a list, quoted or in lines of YAML: what it tells of is the same or the next word.
+LISTED_FLAG = r"[\"']\s*,\s*[\"']-|[\"']-[\w-]*[\"']\s*,\s*[\"']|\n[ \t]*-[ \t]+[\"']?-[\w-]"
 # Redacting may join or lay bare what the next look finds; in practice the second look finds nothing.
 MOST_LOOKS = 4
 # JSON in a string of JSON in a URL: escapes are decoded so often.
@@ -97,6 +101,12 @@ MOST_ARGUMENTS = 1000
 LONGEST_WORD = 4096
 _SETTINGS = (finder for finder in assignments.FINDERS if finder.find is assignments.find_settings)
 COMMAND_LINES = Sieve((*program_text.COMMAND_FINDERS, *_SETTINGS))
+
+_QUOTED = r"\"[^\"\\\n]*\"|'[^'\\\n]*'"
+_LIST = re2.compile(rf"(?:{_QUOTED})(?:\s*,\s*(?:{_QUOTED}))+")
+_QUOTED_WORD = re2.compile(r"[\"']([^\"'\n]*)[\"']")
+_LINES = re2.compile(r"(?m)(?:^[ \t]*-[ \t]+\S[^\n]*\n?){2,}")
+_WORD_OF_LINE = re2.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
 
 CONTEXT = (*assignments.FINDERS, *surroundings.FINDERS, *program_text.COMMAND_FINDERS, *program_text.FINDERS, MANIFESTS)
 
@@ -111,7 +121,7 @@ class Scanner:
         detectors = (*CREDENTIALS, *PERSONAL_DATA) if strict else CREDENTIALS
         tokens = find_any_random_tokens if strict else find_random_tokens
         values = (PRIVATE_KEYS, *(Finder.of(detector, detector.find) for detector in detectors))
-        inside = (*values, *CONTEXT, Finder(LONG_WORD, find_aws_secrets))
+        inside = (*values, *CONTEXT, Finder(LISTED_FLAG, find_listed_words), Finder(LONG_WORD, find_aws_secrets))
         # Where an identifier or a digest is expected, what is merely random stays.
         named = (*inside, Finder(ESCAPE, self._find_decoded), Finder(LONG_WORD, self._find_hidden))
         self._values, self._inside, self._identifiers = Sieve(values), Sieve(inside), Sieve(named)
@@ -197,19 +207,44 @@ def bounded(finders: Iterable[Finder], text: str) -> Iterator[SecretSpan]:
 
 def redacted_words(words: Sequence[Any], before: str = "") -> dict[int, str]:
     """Read a list as a command line, behind the program `before`; give the words that it tells are secret, redacted."""
+    told = _told_words(words, before)
+    return {index: f"{words[index][:start]}{MARK}{mark}]" for index, (start, mark) in told.items()}
+
+
+def _told_words(words: Sequence[Any], before: str = "") -> dict[int, tuple[int, str]]:
+    """Give of each word that is secret where the secret begins in it, and its kind."""
     parts = [f"{before} "] if before else [""]
     for word in words[:MOST_ARGUMENTS]:
         is_text = type(word) is str and len(word) <= LONGEST_WORD
         parts.append(f"{program_text.one_word(word, is_first=len(parts) == 1) if is_text else '_'} ")
     line = ascii_copy("".join(parts))
-    redacted: dict[int, str] = {}
+    told: dict[int, tuple[int, str]] = {}
     ends = list(accumulate(map(len, parts)))
     for span in find(COMMAND_LINES, line):
         index = bisect_right(ends, span.start) - 1
         # The word is the secret to its end, whatever a shell would make of the characters in it.
-        if index >= 0 and index not in redacted and type(words[index]) is str:
-            redacted[index] = f"{words[index][: span.start - ends[index]]}{MARK}{span.mark}]"
-    return redacted
+        if index >= 0 and index not in told and type(words[index]) is str:
+            told[index] = span.start - ends[index], span.mark
+    return told
+
+
+def find_listed_words(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find what lists of words tell that are written in code, in broken JSON or in YAML."""
+    for pattern, word in ((_LIST, _QUOTED_WORD), (_LINES, _WORD_OF_LINE)):
+        for listed in pattern.finditer(text):
+            allowance.spend(listed.start())
+            spans = [(listed.start() + found.start(1), listed.start() + found.end(1))
+                     for found in word.finditer(listed.group())]  # fmt: skip
+            words = [text[start:end] for start, end in spans]
+            told = _told_words(words)
+            for index, (before, value) in enumerate(pairwise(words), 1):
+                is_pair = before.startswith("-") and not value.startswith("-") and value.strip()
+                if is_pair and (named := judge(before).mark) and not Literal.whole(value).is_placeholder:
+                    told.setdefault(index, (0, named))
+            for index, (offset, mark) in told.items():
+                # Help texts of options stand where their values would, and have blanks.
+                if " " not in words[index]:
+                    yield SecretSpan(spans[index][0] + offset, spans[index][1], mark)
 
 
 def redacted_tail(text: str, before: str) -> str:

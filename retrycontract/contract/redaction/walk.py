@@ -291,7 +291,7 @@ class Redactor:
         if self._bounded and len(items) > SHOWN_ITEMS:
             shown = (*range(SHOWN_ITEMS), len(items) - 1)
         words = [as_json(item) for item in items[:MOST_ARGUMENTS]] if self._secrets else []
-        secret = redacted_words(words, slot.program) if words else {}
+        secret = redacted_words(words, slot.program) if str in map(type, words) else {}
         slot = replace(slot, program="") if slot.program else slot
         for index in shown:
             child, child_slot = secret.get(index, as_json(items[index])), slot
