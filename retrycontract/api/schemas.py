@@ -232,7 +232,10 @@ class VerdictOut(BaseModel):
     attempt_number: int
     errors: list[ErrorOut]
     warnings: list[ErrorOut]
-    errors_left_out: int = Field(0, description="Errors and warnings beyond the first 100, or 20 kB, of them.")
+    errors_left_out: int = Field(
+        0,
+        description="Errors and warnings beyond the first 100, or fewer where a reply would exceed 64 kB.",
+    )
     tool_result: ToolResultOut | None = None
     rendered: dict[str, Any] | None = None
     traceparent: str | None = Field(None, description="The trace that the attempt came with.")
@@ -391,7 +394,10 @@ class CheckOut(BaseModel):
 
     valid: bool
     errors: list[ErrorOut]
-    errors_left_out: int = Field(0, description="Errors and warnings beyond the first 100, or 20 kB, of them.")
+    errors_left_out: int = Field(
+        0,
+        description="Errors and warnings beyond the first 100, or fewer where a reply would exceed 64 kB.",
+    )
     feedback: str
     characters: int
     tokens_estimate: int = Field(description="Characters / 4: an estimate, no tokenizer is asked.")
