@@ -115,6 +115,7 @@ lock: $(BIN)/python ## renew the pins in the lock files
 	$(COMPILE) --group pyproject.toml:docs --output-file requirements-docs.lock
 	$(COMPILE) benchmarks/peers.in --output-file benchmarks/peers.lock
 	$(COMPILE) tests/gateway/upstream.in --constraints requirements-dev.lock --output-file tests/gateway/upstream.lock
+	$(COMPILE) tests/gateway/older.in --output-file tests/gateway/older.lock
 	$(COMPILE) --extra client pyproject.toml examples/requirements.in --constraints requirements.lock --output-file examples/requirements.lock
 	$(COMPILE) --extra client pyproject.toml examples/litellm.in --constraints requirements.lock --output-file examples/litellm.lock
 

@@ -23,7 +23,7 @@ from retrycontract.contract.feedback.feedback_text import (
     ParsedFeedback,
 )
 from retrycontract.contract.feedback.formatter import SHORT_POINTER, Feedback
-from retrycontract.contract.feedback.tool_result import FORMAT
+from retrycontract.contract.feedback.tool_result import FORMAT, MAX_LISTED
 from tests.contract.test_formatter import ONE_ERROR, TWO_ERRORS
 
 DOCUMENT = (Path(__file__).resolve().parent.parent / "docs" / "format.md").read_text(encoding="utf-8")
@@ -99,3 +99,15 @@ def test_the_fixed_words_and_the_numbers_are_those_of_the_code() -> None:
     assert f"{RetryConfiguration().max_message_length} characters; {low}–{high}" in DOCUMENT
     for number in (f"over {MAX_POINTER} ", f"over {SHORT_POINTER} ", f"over {MAX_NAME} "):
         assert number in DOCUMENT
+
+
+def test_the_bounds_of_metadata_are_those_that_the_document_names() -> None:
+    schema = {"properties": {f"p{at}": {"type": "integer"} for at in range(1_600)}}
+    outcome = RetryContract([Tool(name="big", input_schema=schema)]).check(
+        "big", "c", {f"p{at}": "x" for at in range(1_600)}
+    )
+    assert outcome.tool_result is not None
+    twin = outcome.tool_result.metadata
+    assert len(outcome.errors) == len(twin["errors"]) + twin["errors_left_out"] == 1_600
+    assert "`metadata.errors_left_out`" in DOCUMENT
+    assert f"the first {MAX_LISTED}" in DOCUMENT

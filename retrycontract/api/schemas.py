@@ -232,7 +232,7 @@ class VerdictOut(BaseModel):
     attempt_number: int
     errors: list[ErrorOut]
     warnings: list[ErrorOut]
-    errors_left_out: int = Field(0, description="Errors and warnings beyond the first 100, or 20 kB, of them.")
+    errors_left_out: int = Field(0, description="Errors beyond the first 100, or beyond 64 kB of a reply.")
     tool_result: ToolResultOut | None = None
     rendered: dict[str, Any] | None = None
     traceparent: str | None = Field(None, description="The trace that the attempt came with.")
@@ -391,7 +391,7 @@ class CheckOut(BaseModel):
 
     valid: bool
     errors: list[ErrorOut]
-    errors_left_out: int = Field(0, description="Errors and warnings beyond the first 100, or 20 kB, of them.")
+    errors_left_out: int = Field(0, description="Errors beyond the first 100, or beyond 64 kB of a reply.")
     feedback: str
     characters: int
     tokens_estimate: int = Field(description="Characters / 4: an estimate, no tokenizer is asked.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import uuid
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
@@ -96,6 +97,8 @@ class Guard:
         parameters = inspect.signature(function).parameters.values()
         # What can be given by place and has a name: functions that take anything by place alone cannot be declared.
         self._parameters = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+        if self._parameters[:1] == ["self"]:
+            raise WrongInputError(f"{self.name!r} is a method: guard that of an object, as in guard(thing.{self.name})")
         self._reader: Any = None
         self.is_registered = False
 
@@ -104,7 +107,11 @@ class Guard:
         """Guard a list of functions; raises WrongInputError for what is none."""
         if callable(functions) or not isinstance(functions, Iterable):
             raise WrongInputError(f"guard_tools takes a list of functions, even of one, not {functions!r:.80}")
-        return [cls(function, timeout) for function in functions]
+        guards = [cls(function, timeout) for function in functions]
+        for name, count in Counter(guard.name for guard in guards).items():
+            if count > 1:  # each would be judged by the schema of the last
+                raise WrongInputError(f"{name!r} is the name of {count} functions: a model could not tell them apart")
+        return guards
 
     def arguments(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
         """Name what was given by place; wrong names are the model's mistake, and stay for the check."""

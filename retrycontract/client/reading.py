@@ -55,6 +55,7 @@ def outcome(sent: Submissions, data: Any) -> Outcome:
         tool_result=ToolResult(**answer) if answer else None,
         arguments=value_of(text)[0] if text is not None else None,
         tool=str(data.get("tool", "")),
+        errors_left_out=int(data.get("errors_left_out", 0)),
     )
 
 
@@ -158,7 +159,10 @@ def imported_tools(data: Any) -> ImportedTools:
 
 def dry_run(data: Any) -> DryRun:
     """Read the verdict on an output that was only tried."""
-    return DryRun(data["valid"], _errors(data["errors"]), data["feedback"], data["characters"], data["tokens_estimate"])
+    return DryRun(
+        data["valid"], _errors(data["errors"]), data["feedback"], data["characters"], data["tokens_estimate"],
+        errors_left_out=int(data.get("errors_left_out", 0)),
+    )  # fmt: skip
 
 
 def _errors(items: list[Any]) -> tuple[ValidationError, ...]:

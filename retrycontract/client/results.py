@@ -42,7 +42,7 @@ class Outcome:
 
     `status` is "valid", "retry" or "blocked", and None while it is not judged; `arguments` is the parsed value when
     valid, `tool_result` the answer for the model when not. `attempt_number` counts every attempt of the call, `attempt`
-    is the number that the model reads.
+    is the number that the model reads. `errors` are the first, at most 100; `errors_left_out` counts the others.
     """
 
     call_id: str
@@ -55,6 +55,7 @@ class Outcome:
     tool_result: ToolResult | None = None
     arguments: Any = field(default=None, repr=False)  # the agent's own, secrets and all
     tool: str = ""
+    errors_left_out: int = 0
 
     @property
     def warnings(self) -> tuple[ValidationError, ...]:
@@ -246,10 +247,14 @@ class ImportedTools:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """Hold the verdict on an output that was only tried, and the exact text that a model would read."""
+    """Hold the verdict on an output that was only tried, and the exact text that a model would read.
+
+    `errors` are the first, at most 100; `errors_left_out` counts the others.
+    """
 
     is_valid: bool
     errors: tuple[ValidationError, ...]
     feedback: str
     characters: int
     tokens_estimate: int
+    errors_left_out: int = 0

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from retrycontract.config.variables import PREFIX
-from retrycontract.contract.configuration import SETTINGS, ConfigurationError, RetryConfiguration
+from retrycontract.contract.configuration import SECTIONS, SETTINGS, ConfigurationError, RetryConfiguration, snake_case
 
 DEFAULT_PATH = Path(".agent/config.yml")
+OURS = frozenset(name for names in SECTIONS.values() for name in names)
 WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
@@ -42,6 +43,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "the file"
         raise ConfigurationError(str(path), where, "this is not YAML") from None
+    _refuse_misplaced(document, str(path))
     section = document
     for key in ("tools", "validation"):
         if not isinstance(section, Mapping):
@@ -52,6 +54,32 @@ def _read(path: Path) -> Mapping[str, Any]:
     if not isinstance(section, Mapping):
         raise ConfigurationError(str(path), "tools.validation", "must be a mapping of sections")
     return section
+
+
+def _refuse_misplaced(document: Any, source: str) -> None:
+    """Refuse a section of ours where nothing reads it; what holds none of our settings belongs to others."""
+    if not isinstance(document, Mapping):
+        return
+    tools = next((value for name, value in document.items() if str(name).lower() == "tools"), None)
+    if not isinstance(tools, Mapping):
+        tools = {}
+    for key, value in (*document.items(), *((f"tools.{key}", value) for key, value in tools.items())):
+        above, _, last = str(key).rpartition(".")
+        name, inner = (
+            snake_case(last),
+            {snake_case(str(each)) for each in value} if isinstance(value, Mapping) else set(),
+        )
+        home = next((section for section, names in SECTIONS.items() if name in names), None)
+        if name == "validation":
+            is_ours = not above and not inner.isdisjoint({*SECTIONS, "overrides"})
+            place = "tools.validation"
+        else:
+            # Beside `tools` stand the sections of others, who may retry as well.
+            is_ours = name in SECTIONS and bool(inner) and (not inner.isdisjoint(OURS) if above else inner <= OURS)
+            is_ours = is_ours or (above == "tools" and home is not None)
+            place = f"tools.validation.{f'{home}.' if home else ''}{name}"
+        if is_ours:
+            raise ConfigurationError(source, str(key), f"nothing reads this here; did you mean {place!r}?")
 
 
 def _refuse_misspelt(name: str, key: str, source: str, above: str) -> None:

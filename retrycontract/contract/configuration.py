@@ -102,7 +102,7 @@ class RetryConfiguration:
         """Read the `tools.validation` section, snake_case or PascalCase; raises ConfigurationError."""
         flat: dict[str, Any] = {}
         for key, value in section.items():
-            name = _snake_case(str(key))
+            name = snake_case(str(key))
             if name == "overrides":
                 flat["overrides"] = tuple(_overrides(value, source=source))
             elif name in SECTIONS:
@@ -194,7 +194,7 @@ def _overrides(value: Any, *, source: str) -> Iterator[tuple[str, Mapping[str, A
             raise ConfigurationError(source, f"overrides.{tool}", "must be a mapping of settings")
         merged: dict[str, Any] = {}
         for key, setting in changes.items():
-            name, where = _snake_case(str(key)), f"overrides.{tool}.{key}"
+            name, where = snake_case(str(key)), f"overrides.{tool}.{key}"
             if name in SECTIONS:
                 merged.update(_settings(setting, allowed=_allowed(key, name), where=where, source=source))
                 if common := sorted(FOR_EVERY_TOOL & merged.keys()):
@@ -218,7 +218,7 @@ def _settings(value: Any, *, allowed: tuple[str, ...], where: str, source: str) 
     if not isinstance(value, Mapping):
         raise ConfigurationError(source, where, "must be a mapping of settings")
     for key, setting in value.items():
-        name = _snake_case(str(key))
+        name = snake_case(str(key))
         # In this section `mode` is the sanitiser's; a tool's own stands beside the sections.
         if name == "mode" and allowed == SECTIONS["sanitizing"]:
             name = "sanitizer_mode"
@@ -235,5 +235,6 @@ def _checked(name: str, value: Any, *, where: str, source: str) -> Any:
     return value
 
 
-def _snake_case(key: str) -> str:
+def snake_case(key: str) -> str:
+    """Write `MaxAttempts` as `max_attempts`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower()

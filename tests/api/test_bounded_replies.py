@@ -8,12 +8,17 @@ import pytest
 
 from retrycontract.api.presenters import verdict
 from retrycontract.contract.codes import ErrorCode
-from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.store.models import Agent, Attempt, Call
 
 
-def reply_to(mistakes: int, words: int) -> dict[str, object]:
-    errors = [ValidationError(ErrorCode.TYPE_MISMATCH, f"/{at}", "word " * words).to_json() for at in range(mistakes)]
+def reply_to(mistakes: int, words: int, *, unknown: int = 0) -> dict[str, object]:
+    found = [ValidationError(ErrorCode.TYPE_MISMATCH, f"/{at}", "word " * words) for at in range(mistakes)]
+    found += [
+        ValidationError(ErrorCode.UNKNOWN_FIELD, f"/{at}", "word " * words, severity=ErrorSeverity.WARNING)
+        for at in range(unknown)
+    ]
+    errors = [error.to_json() for error in found]
     call = Call(agent=Agent(name="agent"), tool_name="tool", state="retrying", attempts_made=1, attempts_allowed=3)
     attempt = Attempt(call=call, number=1, tool_call_id="c1", status="retry", errors_json=errors, feedback="Wrong.")
     return verdict(attempt, render="langchain").model_dump(mode="json")
@@ -33,3 +38,11 @@ def test_an_ordinary_reply_leaves_nothing_out() -> None:
     assert reply["errors_left_out"] == 0
     assert isinstance(listed := reply["errors"], list)
     assert len(listed) == 20
+
+
+def test_warnings_stand_in_more_places_of_a_reply_and_are_cut_earlier() -> None:
+    reply = reply_to(1, 5, unknown=400)
+    assert len(json.dumps(reply)) <= 65_536
+    assert isinstance(listed := reply["warnings"], list)
+    assert 20 < len(listed) < 100
+    assert reply["errors_left_out"] == 401 - 1 - len(listed)

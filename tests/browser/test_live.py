@@ -110,3 +110,15 @@ def test_a_page_in_the_background_asks_once_a_minute_and_its_title_counts(site: 
     site.page.clock.run_for(20_000)
     expect(site.page).to_have_title("(1) Inbox · retrycontract")
     assert len(asked) == 1
+
+
+def test_nothing_of_the_inbox_moves_while_it_loads(site: Site) -> None:
+    wait_in_line(6)
+    site.page.add_init_script("""
+        window.shifted = 0;
+        new PerformanceObserver((list) => list.getEntries().forEach((entry) => { window.shifted += entry.value; }))
+            .observe({ type: "layout-shift", buffered: true });""")
+    site.page.reload()
+    expect(site.page.locator("[data-themes]")).to_be_visible()
+    site.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert site.page.evaluate("window.shifted") < 0.001

@@ -25,6 +25,7 @@ from retrycontract.client import (
     VerdictPendingError,
 )
 from retrycontract.client.guarding import conversation_of
+from retrycontract.contract.errors import WrongInputError
 from tests.client.flavours import FLAVOURS
 from tests.client.scripted import KEY, PENDING, RETRY, URL, VALID, answer
 from tests.serving.desk import Desk
@@ -188,6 +189,28 @@ def test_outside_of_a_conversation_nothing_is_submitted(flavour: str) -> None:
     assert (guarded.__name__, guarded.__doc__, inspect.signature(guarded)) == ("pay", "Pay.", inspect.signature(pay))
     with pytest.raises(NoConversationError, match=r"with client\.session\(\)"):
         asyncio.run(guarded(amount=1))
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_what_a_model_could_not_call_is_refused_before_anything_is_registered(flavour: str) -> None:
+    client = FLAVOURS[flavour](URL, KEY)  # nobody listens there
+
+    def same(a: int) -> int:
+        return a
+
+    class Desk:
+        def same(self, a: int) -> int:
+            return a
+
+    async def made() -> None:
+        found: Any = client.guard_tools([same, Desk().same])
+        assert inspect.isawaitable(found)
+        await found
+
+    with pytest.raises(WrongInputError, match="'same' is the name of 2 functions"):
+        asyncio.run(made())
+    with pytest.raises(WrongInputError, match=r"guard that of an object, as in guard\(thing\.same\)"):
+        client.guard(Desk.same)
 
 
 def test_a_list_is_registered_at_once_and_what_is_refused_is_named(service: Service) -> None:

@@ -330,3 +330,14 @@ def test_a_dry_run_gives_the_verdict_and_the_models_text(scripted: Scripted) -> 
         result = client.dry_run({"type": "object"}, '{"mode"', tool="open", attempt=2)
     assert service.bodies == [{"input_schema": {"type": "object"}, "raw": '{"mode"', "tool": "open", "attempt": 2}]
     assert (result.is_valid, result.feedback, result.errors[0].field_path) == (False, "Validation failed", "/mode")
+
+
+def test_an_outcome_counts_the_errors_that_the_reply_left_out(scripted: Scripted) -> None:
+    told = {"valid": False, "errors": [ERROR], "feedback": "", "characters": 0, "tokens_estimate": 0}
+    service = scripted(
+        answer(200, RETRY | {"errors_left_out": 1_520}), answer(200, RETRY), answer(200, told | {"errors_left_out": 3})
+    )
+    with service.client() as client:
+        assert client.submit("open", **ATTEMPT).errors_left_out == 1_520
+        assert client.submit("open", **ATTEMPT).errors_left_out == 0
+        assert client.dry_run({}, {}).errors_left_out == 3

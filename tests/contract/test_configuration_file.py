@@ -46,6 +46,8 @@ def test_an_empty_section_changes_nothing(file: Path, text: str) -> None:
 def test_sections_of_others_are_left_to_them(file: Path) -> None:
     file.write_text("{1: 2, model: x, allowed_tools: [a], toolset: 1, tools: {bash: {timeout: 3}, validate_all: true}}")
     assert load_configuration(file) == DEFAULTS
+    file.write_text("{validation: {schema: x}, retry: {max_attempts: 3, backoff: 2}, tools: {retry: {on: [429]}}}")
+    assert load_configuration(file) == DEFAULTS
 
 
 def test_the_environment_overrides_the_file_and_a_tool_overrides_both(file: Path) -> None:
@@ -119,6 +121,17 @@ def test_a_variable_out_of_range_is_named_with_its_range(file: Path, variable: s
                 id=text,
             )
             for text in ("validaton", "Validations", "vaildation", "validator")
+        ),
+        *(
+            pytest.param(text.encode(), f"{key}: nothing reads this here; did you mean '{place}'?", id=text)
+            for text, key, place in (
+                ("validation: {retry: {max_attempts: 5}}", "validation", "tools.validation"),
+                ("Validation: {Retry: {MaxAttempts: 5}}", "Validation", "tools.validation"),
+                ("retry: {max_attempts: 5}", "retry", "tools.validation.retry"),
+                ("tools: {retry: {max_attempts: 5}}", "tools.retry", "tools.validation.retry"),
+                ("tools: {Formatting: {x: 1, MaxErrorsShown: 5}}", "tools.Formatting", "tools.validation.formatting"),
+                ("tools: {max_attempts: 5}", "tools.max_attempts", "tools.validation.retry.max_attempts"),
+            )
         ),
         pytest.param(SNAKE.encode() + b"tols: 3", "tols: unknown key; did you mean 'tools'?", id="beside"),
     ],

@@ -171,9 +171,10 @@ def taken(bomb: Bomb) -> float:
 @pytest.mark.soak
 @pytest.mark.timeout(1_200)
 def test_no_bomb_takes_three_times_what_is_estimated_for_it() -> None:
-    """How quick this machine is shows by checks that are known well: lists of numbers by a type."""
+    """How slow this machine is shows by checks that are known well: lists of numbers by a type."""
     plain = [Bomb("plain", {"items": {"type": "integer"}}, list(range(size))) for size in (5_000, 10_000, 20_000)]
-    floor = median(taken(bomb) for bomb in plain * 3)
+    # They are rated higher than what they take: on a machine as quick as the table's, nothing is to be made up for.
+    floor = max(1.0, median(taken(bomb) for bomb in plain * 3))
     bombs = [*known()[1:], *seeded(15, BOMBS)]
     ratios = {bomb.name: cost / floor for bomb in bombs if (cost := min(taken(bomb), taken(bomb)))}
     ordered = sorted(ratios.values())

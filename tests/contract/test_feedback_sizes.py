@@ -68,6 +68,22 @@ def test_eight_faults_of_one_call_are_told_in_at_most_900_characters() -> None:
     assert SECRET[8:20] not in text
 
 
+def test_the_advice_on_many_faults_repeats_no_bullet() -> None:
+    fields = {name: {"type": "string"} for name in "abcde"} | {"list": {"type": "array"}}
+    schema = {"properties": fields, "required": list(fields)}
+    assert content(schema, {}).endswith(
+        "Please provide the missing 'list' field ([] if there are none) and correct the \
+remaining errors above."
+    )
+    wrong = dict.fromkeys("abcde", 1) | {"list": [], "unit": "k", "when": "now"}
+    fields |= {"unit": {"enum": ["c", "f"]}, "when": {"format": "date"}}
+    told = content(schema | {"properties": {key: fields[key] for key in ("unit", "when", *"abc", "list")}}, wrong)
+    assert "such as 2026-01-31" in told
+    assert content({"properties": {key: {"maxLength": 1} for key in "abcdef"}}, dict.fromkeys("abcdef", "xx")).endswith(
+        "Please correct all errors above."
+    )
+
+
 def test_six_hundred_like_faults_are_told_in_at_most_500_characters() -> None:
     schema = {"properties": {"items": {"items": {"required": ["sku"], "properties": {"sku": {"type": "string"}}}}}}
     text = content(schema, {"items": [{}] * 600}, name="order")
@@ -128,9 +144,7 @@ def test_like_advice_for_several_fields_is_given_once() -> None:
         "Please provide the missing 'a', 'b' and 'c' fields and send 'm' as boolean and 'n' as integer."
     )
     many = {"required": [f"field_{number}" for number in range(9)]}
-    assert content(many, {}).endswith(
-        "Please provide the missing 'field_0', 'field_1', 'field_2', 'field_3', 'field_4' and 4 more fields."
-    )
+    assert content(many, {}).endswith("Please correct all errors above.")
 
 
 def test_a_field_that_is_there_under_another_name_is_not_asked_for_as_well() -> None:

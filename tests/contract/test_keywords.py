@@ -17,6 +17,7 @@ from retrycontract.contract.checks.failure import Failure
 from retrycontract.contract.checks.keywords import explain
 from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.explaining.listing import Explainer
+from retrycontract.contract.schemas.type_expressions import FORMATS
 from retrycontract.contract.tool import CompiledTool
 from tests.contract.schema_findings import errors, findings, one
 
@@ -216,8 +217,12 @@ def test_the_table_shows_all_codes_that_a_schema_can_give() -> None:
         ({"properties": {"a": {"minItems": 1}}}, {"a": []}, "Array length 0 is below minimum 1",
          "array with at least 1 items", "add items to 'a'"),
         ({"pattern": "^a"}, "b", "Value doesn't match pattern: ^a", "string matching ^a", None),
-        ({"format": "email"}, "b", "Invalid format: email", "string in format email",
-         "write the arguments in the format email"),
+        ({"format": "email"}, "b", "Invalid format: email", "string in format email, such as ana@example.com",
+         "write the arguments in the format email, such as ana@example.com"),
+        ({"properties": {"a": {"format": "date-time"}}}, {"a": "2026-11-23T10:00:00"},
+         "Invalid format: date-time (the zone is missing: Z or +01:00 at the end)",
+         "string in format date-time, such as 2026-01-31T12:00:00Z",
+         "write 'a' in the format date-time, such as 2026-01-31T12:00:00Z"),
         ({"type": "integer", "minimum": 1, "maximum": 5}, 9, "Value 9 is out of range: must be <= 5",
          "integer >= 1 and <= 5", "make the arguments <= 5"),
         ({"multipleOf": 3}, 4, "Value 4 is out of range: must be a multiple of 3", "number multiple of 3",
@@ -369,3 +374,44 @@ def test_what_fits_a_schema_has_no_errors(value: Any) -> None:
         "additionalProperties": False,
     }
     assert errors(schema, value, strict=True) == ()
+
+
+def formatted(schema: Any, value: str) -> list[Any]:
+    return violations(
+        CompiledTool.of(Tool(name="t", input_schema=schema)).schema, value, strict=True, sanitizer=ValueSanitizer()
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "missing"),
+    [
+        ("date-time", "2026-11-23T10:00:00.5", "the zone is missing: Z or +01:00 at the end"),
+        ("date-time", "2026-11-23 10:00:00Z", "T and not a blank stands between date and time"),
+        ("date-time", "2026-11-23T10:00Z", "the seconds are missing"),
+        ("date-time", "2026-11-23", "the time and its zone are missing"),
+        ("date-time", "2026-11-23T10:00:00+0100", "the zone is not written as +01:00"),
+        ("date-time", "tomorrow", None),
+        ("time", "10:00:00", "the zone is missing: Z or +01:00 at the end"),
+        ("time", "10:00", "the seconds are missing"),
+        ("date", "2026-11-23T10:00:00Z", "a time follows the date"),
+        ("uri", "www.example.com/a", "the scheme is missing: https:// at the beginning"),
+        ("uuid", "1234", None),
+    ],
+)
+def test_what_a_value_lacks_of_its_format_is_told(form: str, value: str, missing: str | None) -> None:
+    (error,) = formatted({"format": form}, value)
+    assert error.message == f"Invalid format: {form}" + (f" ({missing})" if missing else "")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_that_is_asserted_has_a_valid_example_in_its_hint(form: str) -> None:
+    assert not formatted({"format": form}, FORMATS[form])
+    wrong = next(text for text in ("{", "\\", "^ (") if formatted({"format": form}, text))
+    (error,) = formatted({"format": form}, wrong)
+    assert (error.hint or "").endswith(f"in the format {form}, such as {FORMATS[form]}")
+
+
+def test_what_one_value_lacks_is_not_told_of_the_next() -> None:
+    schema = CompiledTool.of(Tool(name="t", input_schema={"items": {"format": "time"}})).schema
+    found = violations(schema, ["10:00:00", "10:00", "soon"], strict=True, sanitizer=ValueSanitizer())
+    assert [error.message.partition("(")[2][:11] for error in found] == ["the zone is", "the seconds", ""]

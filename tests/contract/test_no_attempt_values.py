@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from retrycontract import RetryContract, Tool
+from retrycontract import RetryContract, Tool, ValueSanitizer
+from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.outputs import Kind
+from retrycontract.contract.tool import CompiledTool
+from retrycontract.languages import compiler_of
 
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
 VALUE = '{"query": "cats"}'
@@ -162,3 +165,65 @@ def test_brackets_that_hold_no_value_make_no_attempt(answer: str, kind: Kind, re
 )
 def test_a_refusal_may_begin_with_what_it_declines(answer: str) -> None:
     assert outcome(answer).tool_result.metadata["no_attempt"] == "refused"
+
+
+F3 = "```"
+
+
+def judged(text: str | bytes, kind: Kind, name: str = "t") -> tuple[bool, str]:
+    schema = {"type": "string"} if kind is Kind.SOURCE_FILE else {"properties": {"a": {"type": "string"}}}
+    tool = CompiledTool.of(Tool(name=name, input_schema=schema, kind=kind), compiler_of)
+    found = examine(text, tool, ValueSanitizer(), tool_name=name)
+    return found.is_valid, found.errors[0].keyword if found.errors else ""
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        'I\'m sorry, but I can\'t help with that. A valid answer would look like this: {"a": "b"}',
+        f'I\'m sorry, but I can\'t help with that. A valid answer would look like this:\n{F3}json\n{{"a": "b"}}\n{F3}',
+        'I cannot do that.\n\n{"a": "b"}',
+        "I'm sorry, I can't do that. For example {'a': 'b'}",
+    ],
+)
+@pytest.mark.parametrize("kind", [Kind.AGENT_RESPONSE, Kind.TOOL_CALL, Kind.EXTRACTION])
+def test_a_value_that_a_refusal_shows_is_never_the_output(refusal: str, kind: Kind) -> None:
+    assert judged(refusal, kind)[0] is False
+    assert judged(refusal.encode(), kind)[0] is False
+    if kind is Kind.AGENT_RESPONSE:
+        assert judged(refusal, kind)[1] == "refused"
+
+
+@pytest.mark.parametrize(
+    "lead", ["Sorry for the confusion. Here is the corrected answer: ", "I apologize for the mistake:\n\n"]
+)
+@pytest.mark.parametrize("value", ['{"a": "b"}', f'\n{F3}json\n{{"a": "b"}}\n{F3}'])
+def test_what_an_apology_hands_over_is_the_answer(lead: str, value: str) -> None:
+    assert judged(lead + value, Kind.AGENT_RESPONSE)[0] is True
+
+
+@pytest.mark.parametrize(
+    ("text", "keyword"),
+    [
+        ("Sure! Here it is: {'a': 'b'}", "prose"),
+        ("Here you are: {a: 1}", "prose"),
+        ('Sure, here it is: {"a": "b', "truncated"),
+        ("I would use the {name} of the city.", "only_talk"),
+        ("Sure! I have done it.", "only_talk"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Kind.AGENT_RESPONSE, Kind.TOOL_CALL, Kind.EXTRACTION])
+def test_a_value_with_slips_after_talk_is_an_attempt(text: str, keyword: str, kind: Kind) -> None:
+    assert judged(text, kind) == (False, keyword)
+
+
+@pytest.mark.parametrize(
+    ("text", "keyword"),
+    [
+        ('Sorry for the mistake, here is the file:\n{"a": 1}', "fenced"),
+        ("I'm sorry, I can't do that.", "refused"),
+        ('I cannot write that. An example would be {"a": 1}', "refused"),
+    ],
+)
+def test_a_json_file_after_an_apology_is_asked_for_in_a_fence_and_never_written(text: str, keyword: str) -> None:
+    assert judged(text, Kind.SOURCE_FILE, "a.json") == (False, keyword)

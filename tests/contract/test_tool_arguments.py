@@ -252,12 +252,17 @@ def test_a_callbacks_rejection_is_an_error_of_the_whole() -> None:
     [
         ("read_fiel", ["write_file", "read_file"], "There is no tool 'read_fiel'; the nearest is 'read_file'",
          "call 'read_file' instead"),
-        ("zzz", ["f", "e", "d", "c", "b", "a"], "There is no tool 'zzz'; the nearest are 'a', 'b', 'c'",
-         "call a registered tool such as 'a', 'b', 'c'"),
-        ("find_web", ["abc", "web_page", "x", "web_find_all"], "; the nearest are 'web_find_all', 'web_page', 'abc'",
-         "call a registered tool such as 'web_find_all', 'web_page', 'abc'"),
-        ("zzz", [], "There is no tool 'zzz'", "call a registered tool"),
-        ("a\n" + "b" * 200, [], "There is no tool 'a\\nbb", "call a registered tool"),
+        ("zzz", ["f", "e", "d", "c", "b", "a"], "There is no tool 'zzz'; the tools are 'a', 'b', 'c', 'd', 'e', 'f'",
+         "call one of the registered tools"),
+        ("zzz", [f"t{one:02}" for one in range(12)], "'t08', 't09' and 2 more", "call one of the registered tools"),
+        ("send_email", ["get_weather"], "There is no tool 'send_email'; the only tool is 'get_weather'",
+         "call one of the registered tools"),
+        ("get_weather", ["get_user", "get_file"], "; the tools are 'get_file', 'get_user'",
+         "call one of the registered tools"),
+        ("find_web", ["abc", "web_page", "x", "web_find_all"], "; the nearest are 'web_find_all', 'web_page'",
+         "call a registered tool such as 'web_find_all', 'web_page'"),
+        ("zzz", [], "There is no tool 'zzz'", "call one of the registered tools"),
+        ("a\n" + "b" * 200, [], "There is no tool 'a\\nbb", "call one of the registered tools"),
     ],
 )  # fmt: skip
 def test_an_unknown_tool_gets_the_nearest_names(name: str, known: list[str], message: str, hint: str) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from django.contrib.staticfiles import finders
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -300,3 +303,14 @@ def test_a_held_call_that_is_valid_now_says_what_it_waits_for(desk: Client) -> N
     call = make_blocked(agent)
     submit(agent, RIGHT, call=call)
     assert "the tool is held until a person answers" in text_of(desk.get("/"))
+
+
+def test_the_inbox_and_all_that_it_loads_weigh_less_than_100_kilobytes(desk: Client) -> None:
+    """Compressed, as the service sends them."""
+    for number in range(60):
+        make_blocked(make_agent(f"agent-{number}"))
+    page = desk.get("/", headers={"Accept-Encoding": "gzip"}).content
+    names = set(re.findall(r'(?:href|src)="/static/([^"#]+)', gzip.decompress(page).decode()))
+    assert {name.rpartition(".")[2] for name in names} == {"css", "js", "svg"}
+    loaded = [finders.find(name) for name in sorted(names)]
+    assert len(page) + sum(len(gzip.compress(Path(str(path)).read_bytes())) for path in loaded) < 100_000

@@ -19,22 +19,36 @@ from tests.gateway.listening import gateway, request
 from tests.serving.desk import Desk
 from tests.serving.service import Service
 
-LOCK = Path(__file__).with_name("upstream.lock")
 LIST = [("tools/list", {})]
 
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the servers and give the folder of their programs."""
-    environment = tmp_path_factory.mktemp("servers") / "venv"
+    return installed("upstream.lock", tmp_path_factory.mktemp("servers"))
+
+
+def installed(lock: str, folder: Path) -> Path:
+    """Make an environment with what a file pins, and give the folder of its programs."""
+    environment = folder / "venv"
     uv = Path(sys.executable).with_name("uv")
     python = environment / ("Scripts" if os.name == "nt" else "bin") / "python"
     for command in (
         [uv, "venv", "--quiet", "--python", sys.executable, environment],
-        [uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "--requirement", LOCK],
+        [
+            uv,
+            "pip",
+            "install",
+            "--quiet",
+            "--python",
+            python,
+            "--require-hashes",
+            "--requirement",
+            Path(__file__).with_name(lock),
+        ],
     ):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        require(done.returncode == 0, f"cannot install {LOCK.name}: {done.stderr.strip()[-300:]}")
+        require(done.returncode == 0, f"cannot install {lock}: {done.stderr.strip()[-300:]}")
     return python.parent
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,13 +13,13 @@ from pytest_django import Settings
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.matching import AmbiguousCallError
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
-from retrycontract.store.models import Attempt, Call, Door, Guidance, ProviderIdentity, Tool
+from retrycontract.store.models import Attempt, Call, Door, Event, Guidance, ProviderIdentity, Tool
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, acknowledge_guidance, give_guidance
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.continue_call import CallEndedError
 from retrycontract.usecases.calls.repeat_request import RequestKey, answer_once
-from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
+from retrycontract.usecases.calls.sweep import expire_overdue, forget_calls, judge_waiting
 from retrycontract.usecases.people.admit import admit_by_provider
 from retrycontract.usecases.tools.register_tool import find_faults, import_tools, register_tool
 from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_agent, make_tool, make_user, submit
@@ -307,3 +308,24 @@ def test_first_log_ins_of_one_person_at_once_all_end_as_the_same_operator(settin
 
     assert all_at_once(come, [None] * 8) == ["noor"] * 8
     assert ProviderIdentity.objects.count() == 1
+
+
+def test_retention_forgets_what_is_old_while_more_comes_in_and_nothing_of_that(judge: str, settings: Settings) -> None:
+    agent, long_ago = make_agent(), timezone.now() - timedelta(days=400)
+    make_tool(agent)
+    configure(settings, judge="auto")
+    old = [submit(agent, RIGHT, at=long_ago).call for _ in range(30)]
+    configure(settings, judge=judge)
+
+    def work(number: int) -> None:
+        if number % 4:
+            submit(agent, RIGHT, tool_call_id=f"new {number}")
+        else:
+            forget_calls(now=timezone.now())
+
+    all_at_once(work, list(range(THREADS)))
+    judge_everything()
+    assert Call.objects.count() == THREADS * 3 // 4
+    assert not Call.objects.filter(pk__in=[call.pk for call in old]).exists()
+    assert {call.state for call in Call.objects.all()} == {"valid"}
+    assert sum(event.data["calls"] for event in Event.objects.filter(name="history.forgotten")) == len(old)

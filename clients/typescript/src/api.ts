@@ -368,7 +368,7 @@ export interface components {
             warnings: components["schemas"]["ErrorOut"][];
             /**
              * Errors Left Out
-             * @description Errors and warnings beyond the first 100, or 20 kB, of them.
+             * @description Errors beyond the first 100, or beyond 64 kB of a reply.
              * @default 0
              */
             errors_left_out: number;
@@ -932,7 +932,7 @@ export interface components {
             errors: components["schemas"]["ErrorOut"][];
             /**
              * Errors Left Out
-             * @description Errors and warnings beyond the first 100, or 20 kB, of them.
+             * @description Errors beyond the first 100, or beyond 64 kB of a reply.
              * @default 0
              */
             errors_left_out: number;

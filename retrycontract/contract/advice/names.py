@@ -16,6 +16,14 @@ EXTREMES = {"min", "max"}
 MOST_SLIPS = 3  # letters left out, put in, exchanged or swapped; beyond that it is another word
 WORD = re.compile(r"[^\W\d_]+?(?=[A-Z]|[\W\d_]|$)|\d+")
 # Words that turn what they stand beside into its opposite: 'not_started' is no way to write 'started'.
+# What many tools do: a name that shares nothing else is about another thing.
+VERBS = frozenset(
+    {
+        "add", "call", "create", "delete", "do", "execute", "fetch", "find", "for", "from", "get", "list", "load",
+        "make", "new", "of", "query", "read", "remove", "run", "search", "send", "set", "show", "the", "tool", "update",
+        "use", "with", "write",
+    }
+)  # fmt: skip
 DENIALS = frozenset({"not", "no", "non", "un", "without", "never", "except", "anti"})
 
 
@@ -46,14 +54,19 @@ def _nearest(value: str, names: tuple[str, ...]) -> str | None:
     return around[0] if len(around) == 1 else None
 
 
-def nearest(value: str, options: Iterable[str], most: int) -> list[str]:
-    """Give the options that are most like a value, the nearest first, however far that is."""
+def near(value: str, options: Iterable[str], most: int) -> list[str]:
+    """Give the options that a value may stand for, the nearest first: a few slips away, or about the same thing."""
     names = [option for option in options if len(option) <= MAX_LENGTH][:MAX_COMPARED]
-    return sorted(names, key=lambda name: (-_likeness(value[:MAX_LENGTH], name), name))[:most]
-
-
-def _likeness(value: str, name: str) -> float:
-    return SequenceMatcher(None, _fold(value), _fold(name)).ratio()
+    value = value[:MAX_LENGTH]
+    folded, words = _fold(value), set(_words(value))
+    ranks: dict[str, tuple[int, float]] = {}
+    for name in names:
+        shared = words & set(_words(name))
+        slips = slips_between(folded, _fold(name))
+        if slips is not None or any(len(word) >= MIN_PART for word in shared - VERBS):
+            likeness = SequenceMatcher(None, folded, _fold(name)).ratio()
+            ranks[name] = (0 if slips is not None else -len(shared), -likeness)
+    return sorted(ranks, key=lambda name: (ranks[name], name))[:most]
 
 
 def unmistakable(value: object, options: Iterable[object]) -> str | None:

@@ -16,7 +16,7 @@ from retrycontract.contract.feedback.hints import in_order
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.json_text import parse_json
-from retrycontract.contract.outputs.no_attempt import SAID, is_prose, no_attempt, refuses
+from retrycontract.contract.outputs.no_attempt import SAID, is_prose, no_attempt, refuses, refuses_around
 from retrycontract.contract.outputs.thoughts import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
@@ -67,6 +67,8 @@ def instead_of_output(output: Any, findings: Findings, kind: Kind) -> Findings:
         return replace(findings, errors=(_missing(FaultKind.REFUSED, kind),)) if is_refusal else findings
     fenced = _FENCED.fullmatch(output)
     reason = no_attempt(fenced["text"] if fenced else output, kind=kind)
+    if reason is None and kind is Kind.AGENT_RESPONSE and not fenced and refuses_around(output, kind):
+        reason = FaultKind.REFUSED
     if reason is None or (reason is FaultKind.EMPTY and kind is Kind.TOOL_CALL):
         return findings  # some providers send nothing for a call without arguments: its syntax error says what to send
     return replace(findings, errors=(_missing(reason, kind),))
@@ -103,7 +105,9 @@ def check_response(
     # The plain reading comes first, so that an answer that is JSON already is never
     # searched for another value inside it.
     within = unwrapped(response) if is_malformed else None
-    if within is None:
+    # A refusal may show what an answer would look like: that is none.
+    said = response.decode("utf-8", "replace") if isinstance(response, bytes) else str(response)
+    if within is None or refuses_around(said, Kind.AGENT_RESPONSE):
         return findings
     text, around = within
     findings = check_arguments(text, contract, sanitizer, finish_reason=finish_reason)

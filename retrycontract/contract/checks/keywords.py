@@ -14,7 +14,7 @@ from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.engine_errors import Kind, options_of
-from retrycontract.contract.schemas.type_expressions import describe_types
+from retrycontract.contract.schemas.type_expressions import FORMATS, describe_types, lacking
 
 MAX_ADVISED = 100  # unknown fields of one object, or mistakes of one submission, for which a guess is looked for
 Explain = Callable[[Failure, Any], Iterator[ValidationError]]
@@ -45,9 +45,16 @@ def unknown_fields(
             at=failure.member(key),
             expected=None if guess else known,
             actual=False,
-            hint=f"rename '{name}' to '{failure.name(guess)}'" if guess else None,
+            hint=f"rename '{name}' to '{failure.name(guess)}'" if guess else _of_call(failure, key),
             severity=severity,
         )
+
+
+def _of_call(failure: Failure, key: str) -> str | None:
+    """Advise on the whole call in the place of its arguments: what is wrong with these is told once they are read."""
+    held = failure.value[key]
+    is_of_call = not failure.pointer and isinstance(held, dict) and not failure.place.declared.isdisjoint(held)
+    return f"send the content of '{failure.name(key)}' itself as the arguments" if is_of_call else None
 
 
 def deprecated_field(pointer: str, sanitizer: ValueSanitizer) -> ValidationError:
@@ -179,12 +186,15 @@ def _pattern(failure: Failure, kind: Kind.Pattern) -> Iterator[ValidationError]:
 
 
 def _format(failure: Failure, kind: Kind) -> Iterator[ValidationError]:
-    form = failure.limit(str(failure.constraint or getattr(kind, "format", "")))
+    name = str(failure.constraint or getattr(kind, "format", ""))
+    form = failure.limit(name)
+    sample = f", such as {FORMATS[name]}" if name in FORMATS else ""
+    missing = lacking(name, failure.value)
     yield failure.error(
         ErrorCode.FORMAT_VIOLATION,
-        {"format": form},
-        expected=f"string in format {form}",
-        hint=f"write {failure.subject} in the format {form}",
+        {"format": f"{form} ({missing})" if missing else form},
+        expected=f"string in format {form}{sample}",
+        hint=f"write {failure.subject} in the format {form}{sample}",
     )
 
 

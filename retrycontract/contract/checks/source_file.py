@@ -12,6 +12,7 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.hints import in_order
 from retrycontract.contract.json_types import type_name
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.code_blocks import Candidate, doubt, find_code, is_statement
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.no_attempt import NO_ATTEMPT, SAID, no_attempt
@@ -32,6 +33,7 @@ CUT_OFF = SourceFault(FaultKind.TRUNCATED, "the file was cut off by the length l
 OPEN_FENCE = SourceFault(FaultKind.TRUNCATED, "the file was cut off: no fence ends its block")
 NO_FILE = SourceFault(FaultKind.EMPTY, "the file is empty")
 UNMARKED = SourceFault(FaultKind.FENCED, "nothing marks these words as the file; the same words in a fence pass")
+AMONG_WORDS = SourceFault(FaultKind.FENCED, "words stand around the file")
 TOO_LONG = SourceFault(FaultKind.DEPTH, f"the file is longer than {MAX_SOURCE:,} characters")
 
 
@@ -104,6 +106,9 @@ def _compiled(text: str, contract: CompiledTool, language: Language) -> tuple[st
             told = candidate.text, faults
     # Asked last: what compiles is a file, however it reads, and "with a as b" is a statement without its colon.
     reason = no_attempt(text, has_tags=language.has_tags)
+    # After an apology a JSON file without a fence is an attempt, though no file: the words stand in it.
+    if reason and language is Language.JSON and no_attempt(text, kind=Kind.EXTRACTION) is None:
+        return text, (AMONG_WORDS,)
     if reason is FaultKind.ONLY_TALK and not language.takes_prose and is_statement(text):
         reason = None
     return (text, (_answered(reason),)) if reason else told

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeAlias
 
-from retrycontract.contract.advice import did_you_mean, nearest
+from retrycontract.contract.advice import did_you_mean, near
 from retrycontract.contract.advice.spot import Spot
 from retrycontract.contract.checks.failure import Findings, blocks, subject
 from retrycontract.contract.checks.reading import number_errors, read_output, safe, syntax_error, was_cut_off
@@ -35,7 +35,7 @@ Rejection: TypeAlias = str | Iterable[ValidationError]
 
 UNKNOWN_TOOL = "tool"  # keyword of the error that nobody registered such a tool
 CHECKER = "checker"  # where a schema's error names its keyword: the check could not be finished
-MAX_TOOLS_NAMED = 3  # nearest names to one that nobody registered
+MAX_TOOLS_NAMED, MAX_TOOLS_LISTED = 3, 10  # near to a name that nobody registered, and of all where none is near
 CUT_OFF_HINT = "send the whole value again, shorter: it was cut off by the length limit"
 
 
@@ -184,16 +184,20 @@ def unfinished_check(reason: str, hint: str | None = None) -> Findings:
 
 
 def unknown_tool(name: str, known: Iterable[str], sanitizer: ValueSanitizer) -> Findings:
-    """Report a call of a tool that nobody registered, with the nearest names, for the model and for a person."""
+    """Report a call of a tool that nobody registered, with the near names or all, for the model and for a person."""
     names = sorted(known)
     guess = did_you_mean(name, names)
-    shown = elide_middle(visible(sanitizer.redact_name(name)), 80)
-    near = [guess] if guess else nearest(name, names, MAX_TOOLS_NAMED)
-    listed = ", ".join(f"'{visible(sanitizer.redact_identifier(candidate))}'" for candidate in near)
-    message = f"There is no tool '{shown}'"
-    if listed:
-        message += f"; the nearest {'is' if len(near) == 1 else 'are'} {listed}"
-    such = f"call a registered tool{f' such as {listed}' if listed else ''}"
+    closest = [guess] if guess else near(name, names, MAX_TOOLS_NAMED)
+    shown = closest or names[:MAX_TOOLS_LISTED]
+    listed = ", ".join(f"'{visible(sanitizer.redact_identifier(candidate))}'" for candidate in shown)
+    if len(names) > len(shown) and not closest:
+        listed += f" and {len(names) - len(shown)} more"
+    message = f"There is no tool '{elide_middle(visible(sanitizer.redact_name(name)), 80)}'"
+    if closest:
+        message += f"; the nearest {'is' if len(closest) == 1 else 'are'} {listed}"
+    elif names:
+        message += f"; the tools are {listed}" if len(names) > 1 else f"; the only tool is {listed}"
+    such = f"call a registered tool such as {listed}" if closest else "call one of the registered tools"
     return Findings((_whole(message, keyword=UNKNOWN_TOOL, hint=f"call {listed} instead" if guess else such),))
 
 

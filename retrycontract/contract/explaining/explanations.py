@@ -17,6 +17,7 @@ from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.engine_errors import EngineError, Kind, Path
+from retrycontract.contract.schemas.type_expressions import lacking
 
 MAX_KEPT = 1_000  # of one schema; nothing that a model makes up gets in, but references may loop
 # What the words depend on beside the place, by the engine's kind: no more than the schema can name.
@@ -25,8 +26,9 @@ STEADY: dict[type[Kind], Callable[[Any, Any, bool], str | None]] = {
     Kind.Type: lambda _, value, __: type_name(value),
     Kind.Enum: lambda kind, value, advises: did_you_mean(value, kind.options) if advises else None,
     Kind.Constant: lambda kind, value, advises: did_you_mean(value, [kind.expected_value]) if advises else None,
+    Kind.Format: lambda kind, value, _: lacking(kind.format, value),
     **dict.fromkeys(
-        (Kind.Pattern, Kind.Format, Kind.Minimum, Kind.Maximum, Kind.ExclusiveMinimum, Kind.ExclusiveMaximum,
+        (Kind.Pattern, Kind.Minimum, Kind.Maximum, Kind.ExclusiveMinimum, Kind.ExclusiveMaximum,
          Kind.MultipleOf, Kind.MinLength, Kind.MaxLength, Kind.MinItems, Kind.MaxItems),
         lambda *_: None,
     ),

@@ -116,8 +116,8 @@ MAX_NAME = 80  # characters of a field's name
 MAX_EXPECTED = 120  # characters of what was expected; the bullet has more of it
 MAX_HINTS = 6  # more advice than this is not followed
 MAX_NAMES = 5  # fields named by one piece of advice
-MAX_ROUTINE = 100  # characters of advice up to which a long list of errors gets what its bullets say as well
-REMAINING = "correct the remaining errors above"
+REMAINING, ALL = "correct the remaining errors above", "correct all errors above"
+ALLOWED = " to one of the allowed values"  # which the bullet lists
 # Advice that begins so says what the bullet says, in other words: the first to go where there are many errors.
 ROUTINE = frozenset(
     {
@@ -144,12 +144,19 @@ def hint_line(errors: Sequence[ValidationError], *, full: bool) -> str:
             continue  # renaming the unknown field provides it
         before, name, behind = _parts(error)
         advice.setdefault(before, {}).setdefault(behind, {})[name] = None
-    phrases = {before: _phrase(before, by_ending) for before, by_ending in advice.items()}
-    chosen = _chosen(phrases, room=None if full else MAX_ROUTINE)
+    telling = {
+        before: kept
+        for before, by_ending in advice.items()
+        if (kept := {behind: names for behind, names in by_ending.items() if not _repeats(before, behind)})
+    }
+    # What repeats the bullets is the first to go, and goes at once where there are many.
+    ranked = [*telling, *(before for before in advice if before not in telling)] if full else list(telling)
+    chosen = set(ranked[:MAX_HINTS])
+    phrases = {before: _phrase(before, by_ending) for before, by_ending in (advice if full else telling).items()}
     # Advice that is one story of two fields is split around either name, and comes out the same.
     said = list(dict.fromkeys(phrase for before, phrase in phrases.items() if before in chosen))
-    if len(chosen) < len(phrases):
-        said.append(REMAINING)
+    if len(chosen) < len(advice) or (not full and telling != advice):
+        said.append(REMAINING if chosen else ALL)
     return f"Please {_and(said)}."
 
 
@@ -163,6 +170,11 @@ def _parts(error: ValidationError) -> tuple[str, str, str]:
     return said.partition(f"'{_name(error)}'") if error.field_path else (said, "", "")
 
 
+def _repeats(before: str, behind: str) -> bool:
+    """Tell advice that says what the bullet says; a suggestion or a value stands behind the name."""
+    return behind == ALLOWED or (before in ROUTINE and " (" not in behind and ": " not in behind)
+
+
 def _phrase(before: str, by_ending: dict[str, dict[str, None]]) -> str:
     parts = []
     for behind, names in by_ending.items():
@@ -173,19 +185,6 @@ def _phrase(before: str, by_ending: dict[str, dict[str, None]]) -> str:
 
 def _shortened(names: list[str]) -> list[str]:
     return names if len(names) <= MAX_NAMES else [*names[:MAX_NAMES], f"{len(names) - MAX_NAMES} more"]
-
-
-def _chosen(phrases: dict[str, str], *, room: int | None) -> set[str]:
-    """Choose what is said: first what tells more than the bullets, then the rest while there is room for it."""
-    chosen: set[str] = set()
-    length = 0
-    for before in sorted(phrases, key=ROUTINE.__contains__):
-        length += len(phrases[before])
-        is_too_much = room is not None and before in ROUTINE and length > room
-        if len(chosen) == MAX_HINTS or (chosen and is_too_much):
-            break
-        chosen.add(before)
-    return chosen
 
 
 def _and(parts: Sequence[str]) -> str:

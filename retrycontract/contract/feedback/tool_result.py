@@ -14,7 +14,7 @@ from retrycontract.contract.outputs.no_attempt import reason_of
 
 FORMAT = "retrycontract/1"  # of the text and of its twin for machines
 MAX_LISTED = 100  # errors of one submission that a reply lists; all are stored, and the text has a bound of its own
-MAX_LISTED_CHARACTERS = 20_000  # of JSON: a reply holds the list up to three times, and has 64 kB
+MAX_LISTED_CHARACTERS = 60_000  # of JSON in all places of a reply together, which has 64 kB
 # In MCP the twin travels where no client looks for a tool's own result: clients hold `structuredContent` to the tool's
 # output schema, and some refuse the whole answer over it, errors too.
 MCP_META_KEY = "retrycontract/feedback"
@@ -70,7 +70,8 @@ def first_errors(told: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]
     """Give as many errors as a reply lists, the first ones, and how many are left out."""
     room, listed = MAX_LISTED_CHARACTERS, list[dict[str, Any]]()
     for error in told[:MAX_LISTED]:
-        room -= len(json.dumps(error))
+        # An error stands in the list, the twin and the rendered twin; each twin lists what only warns once more.
+        room -= len(json.dumps(error)) * (3 if error["severity"] == ERROR else 5)
         if room < 0 and listed:
             break
         listed.append(error)

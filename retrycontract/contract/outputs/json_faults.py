@@ -66,14 +66,17 @@ def syntax_fault(text: str, error: json.JSONDecodeError, *, truncated: bool) -> 
     fault = _at(text, error.pos, _diagnosis(text, error, truncated=truncated))
     start = _opening(text) if fault.kind in (FaultKind.FENCED, FaultKind.SYNTAX) else None
     # Among words a bracket alone is no attempt: "[sic]", "{name}".
-    is_attempt = start is not None and (not text[:start].strip() or _ATTEMPT.match(text, start))
+    is_attempt = start is not None and (_WHOLE.match(text) or _ATTEMPT.match(text, start))
     if start is not None and (is_attempt or fault.kind is FaultKind.FENCED):
         return _with_slips(fault, text, start)
-    if fault.kind is FaultKind.SYNTAX:
+    beginning = _FENCE_LINE.sub("", text[:CONTEXT])
+    if fault.kind in (FaultKind.SYNTAX, FaultKind.FENCED) or (fault.kind is FaultKind.TRAILING and fault.hint is None):
         for name, looks in FORMATS.items():
-            if looks.match(text):
+            if looks.match(beginning):
                 hint = f'write it as one JSON value, {{"name": "value", …}}, instead of {name}'
-                return replace(fault, reason=f"{name} in place of JSON {_where(error)}", hint=hint)
+                told = f"{name} in place of JSON {_where(error)}"
+                is_fenced = fault.kind is FaultKind.FENCED
+                return replace(fault, reason=f"{fault.reason}; within it: {told}" if is_fenced else told, hint=hint)
     return fault
 
 
@@ -195,7 +198,7 @@ def _ends_inside(text: str, error: json.JSONDecodeError) -> bool:
     """Tell a text that stops too early from one that goes wrong on its way."""
     if error.msg.startswith("Unterminated string"):
         # A raw newline ends a string in no JSON text, so an open one reaches the end only when nothing follows; a curly
-        # quote before a comma or bracket was meant to end it.
+        # quote before a comma or bracket was meant to end it, and so was one behind a backslash at the very end.
         return "\n" not in text[error.pos :].rstrip() and _CURLY_END.search(text, error.pos) is None
     rest = text[error.pos :].strip()
     return _UNFINISHED.fullmatch(rest) is not None or _is_literal_prefix(rest)
@@ -207,7 +210,9 @@ def _is_literal_prefix(rest: str) -> bool:
 
 _OPENING = re.compile(r"[\[{]")
 _BRACKETS = re.compile(r"[\[\]{}]")
-_CURLY_END = re.compile(r"[”“]\s*[,:}\]]")
+_CURLY_END = re.compile(r"""[”“]\s*[,:}\]]|\\"\s*[}\]]+\s*\Z""")
+_FENCE_LINE = re.compile(r"\A\s*```[^\n]*\n")
+_WHOLE = re.compile(r"\s*(?:\{|\[(?!/?[A-Z_]+\]))")
 _CLOSINGS = re.compile(r"[\s\]})]+")
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
 _CLOSED_BY = {"{": "}", "[": "]"}

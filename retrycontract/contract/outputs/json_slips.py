@@ -165,7 +165,7 @@ WORDS = {"true": ("True", "TRUE"), "false": ("False", "FALSE"), "null": ("None",
 TRAILING = "Illegal trailing comma"
 ANYWHERE = (VALUE, NAME, COMMA, COLON, "Extra data")
 STARTS = (VALUE, NAME)
-_ENDS = r"(?=\s*(?:[,:}\]]|\Z))"
+_ENDS = r"(?=\s*(?:[,:}\]：，、]|\Z))"
 _PAST_NUMBER = r"(?:(?<=\d)|(?<=\d ))"
 QUOTE_WITHIN = ("a double quote inside a string", 'write \\" for each double quote inside a string')
 # The first row that fits counts: what is more exact stands first.
@@ -209,12 +209,15 @@ SLIPS: tuple[Slip, ...] = (
         "write strings and keys in double quotes", _string,
     ),
     _row(
-        STARTS, rf'[“”„‟«»‘’＂]([^“”„‟«»＂"\n]*)[“”‟«»’‘＂"]{_ENDS}', "a string in curly quotes",
+        STARTS, rf'[“”„‟«»‘’＂「『]([^“”„‟«»＂「」『』"\n]*)[“”‟«»’‘＂」』"]{_ENDS}', "a string in curly quotes",
         'write plain double quotes (") around strings and keys', _string,
     ),
     _row(
         OPEN, rf'"([^"”\n]*)[”“]{_ENDS}', "a string in curly quotes",
         'write plain double quotes (") around strings and keys', _string,
+    ),
+    _row(
+        STARTS, rf"'([^'\"\n]*)\"{_ENDS}", "a string whose quotes differ", "write double quotes on both sides", _string,
     ),
     _row(VALUE, r"`([^`]*)`", "a string in backticks", "write strings in double quotes, not backticks", _string),
     _row(
@@ -222,6 +225,8 @@ SLIPS: tuple[Slip, ...] = (
         "write strings in one pair of double quotes, with \\n for line breaks", _string, back=2,
     ),
     *_words(),
+    _row(VALUE, r":", "a second colon", "write one colon between key and value"),
+    _row(VALUE, r"(?:-(?=-)|[~≈<>]=?\s*(?=\d))", "a sign before a number", "write the number alone", sure=False),
     _row(VALUE, r"\+(?=[\d.])", "a plus sign before a number", "write the number without the plus sign"),
     _row(VALUE, r"(-?)\.(?=\d)", "a number that begins with a point", "write 0 before the point", r"\g<1>0."),
     _row(VALUE, r"[$€£¥]\s?(?=\d)", "a currency sign", "write the number alone", sure=False),
@@ -231,8 +236,11 @@ SLIPS: tuple[Slip, ...] = (
         VALUE, r"<[^<>\n]{1,80}>", "a placeholder", "write the value itself instead of a placeholder", '""', sure=False,
     ),
     _row(
-        VALUE, r"(?:new\s+)?[A-Za-z_][\w.]*\([^()\n]*\)[^\s,}\]]*", "an expression",
+        VALUE, r"(?:new\s+)?[A-Za-z_][\w.]*(?:\([^()\n]*\)|\[[^\[\]\n]*\])[^\s,}\]]*|\$\{?\w[\w.]*\}?", "an expression",
         "write the value itself: JSON has no functions", '""', sure=False,
+    ),
+    _row(
+        VALUE, r"[\w$]+(?=\s*:)", "a key in a list", "write keys and values in braces, {…}", '""', sure=False,
     ),
     _row(
         VALUE, r'([^\W\d_](?:[^,}\]\n"{\[]*[^,}\]\n"{\[\s])?)(?=\s*[,}\]\n])', "a text without quotes",
@@ -243,8 +251,17 @@ SLIPS: tuple[Slip, ...] = (
         NAME, r'"?([\w$@][\w$@./ -]*?)"?(?=\s*[:=])', "a key without its quotes", "put double quotes around the key",
         _string,
     ),
+    _row(NAME, r",(\d{1,2})(?=\s*[,}\]])", "a decimal comma", "write a point before decimals", r".\1", back=1),
+    _row(
+        NAME, r"\[", "a list where a key is due", "write a key and a colon before it, or no braces around it", '"": [',
+        sure=False,
+    ),
     _row(
         NAME, r"\{", "a second opening brace", "write one brace, { and }, where you wrote two", sure=False,
+    ),
+    _row(
+        COLON, r'(?:(?<=:")|(?<=: "))', "a key that is not closed",
+        "close the key with a double quote before its colon", ': "', sure=False,
     ),
     _row(COLON, r"=>?|:=", "an equals sign after a key", "write a colon between key and value", ":"),
     _row(
@@ -258,8 +275,9 @@ SLIPS: tuple[Slip, ...] = (
     ),
     _row(COMMA, r"0+(?=\d)", "a zero before a number", "write the number without leading zeros", back=1),
     _row(
-        COMMA, rf"{_PAST_NUMBER}(?:-\d|:\d|/\d+/|\.\d+\.)[^\s,}}\]\"]*",
-        "a text that begins with digits, without quotes", "put double quotes around the text", sure=False,
+        COMMA, rf"{_PAST_NUMBER}(?:-\d|:\d|/\d+/|\.\d)[^\s,}}\]\"]*",
+        "a text that begins with digits, without quotes", "put double quotes around the text, or write one number",
+        sure=False,
     ),
     _row(
         COMMA, rf"{_PAST_NUMBER}[*/+-]\s*[\d.(][^,}}\]\"]*", "a calculation",
@@ -269,12 +287,16 @@ SLIPS: tuple[Slip, ...] = (
         COMMA, r"(?<=\d)[_'](\d[\d_']*)", "a separator within a number", "write the number's digits alone",
         lambda match: re.sub(r"\D", "", match[0]),
     ),
-    _row(COMMA, r"(?<=\d)\.(?!\d)", "a point without digits after it", "write digits after the point, or no point"),
+    _row(COMMA, r"(?<=\d)\.(?![\d.])", "a point without digits after it", "write digits after the point, or no point"),
     _row(
         COMMA, rf"{_PAST_NUMBER}(?:[%°€$£¥]|[^\W\d_]{{1,12}}){{1,2}}(?=\s*[,}}\]])", "a unit after a number",
         "write the number alone, without its unit",
     ),
     _row(COMMA, r'"\s*\+\s*"', "two strings joined by +", "write one whole string: JSON joins nothing", back=1),
+    _row(
+        COMMA, r"(?:\|+|or\b|and\b|\.\.)\s*(?:\"[^\"\n]*\"|[\w.-]+)", "two values in one place", "write one value",
+        sure=False,
+    ),
     _row(COMMA, r";", "a semicolon", "write a comma between entries", ","),
     _row(
         COMMA,
@@ -292,6 +314,10 @@ SLIPS: tuple[Slip, ...] = (
     _row(
         COMMA, r":", "a colon where a comma is due",
         "write keys and values in braces, {…}, with one colon for each key", ",", sure=False,
+    ),
+    _row(
+        OPEN, r'"([^"\\\n]*(?:\\[^"\n][^"\\\n]*)*)\\"(?=\s*[}\]]+\s*\Z)', "a backslash before a closing quote",
+        "remove the backslash before the closing quote, or write two of them", _string, sure=False,
     ),
     _row(
         CONTROL, r"\r?\n\s*(?=(?P<key>\"[^\"\n]{0,200}\"\s*:)|[}\]]\s*(?:[,}\]]|\Z))", "a string that is not closed",
@@ -323,10 +349,16 @@ SLIPS: tuple[Slip, ...] = (
 
 # Whole texts in another notation, each by the beginning that tells it.
 FORMATS = {
+    "a call's marks": re.compile(r"\s*(?:\[/?[A-Z_]+\]|<\|)"),
     "XML": re.compile(r"\s*<[A-Za-z_|/!?]"),
     "a function call": re.compile(r"\s*(?:[A-Za-z_][\w.]*)?\s*\("),
     "a Markdown table": re.compile(r"\s*\|.*\|"),
-    "a list of lines": re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s+\S"),
+    "a list of lines": re.compile(r"\s*(?:(?:[-*+•]|\d{1,2}[.)])\s+\S|\*\*[\w ]+\*\*)"),
+    "command-line options": re.compile(r"\s*--?[A-Za-z]"),
+    "Base64": re.compile(r"\s*(?:base64:)?(?=[a-z+/]*[A-Z0-9])(?=[A-Za-z+/]*[0-9])[A-Za-z0-9+/]{16,}={0,2}\s*\Z"),
+    "a text encoded for URLs": re.compile(r"\s*(?:\?[\w.-]+=|[\w.-]*%[0-9A-Fa-f]{2})"),
+    "CSV": re.compile(r"\s*\w[\w ]*(?:[,;\t]\w[\w ]*)+\n"),
+    "entries without braces": re.compile(r"\s*(?:\"[^\"\n]+\"|\w+\")\s*:"),
     "key=value": re.compile(r"\s*(?:\[[\w.]+\]\s*)?[\w.-]+\s*=\s*\S"),
     "YAML": re.compile(r"\s*(?:---\s*\n|[\w-]+:(?:\s|$))"),
 }

@@ -271,6 +271,10 @@ _WORD_START = r"(?<![^\W_])"
 # Scripts without spaces go on after an opener; where there are spaces, a word must end: "okra" is no "ok".
 _WORD_END = r"(?:(?![a-zà-ÿœšžčřěůąęłńśźżğışάέήίόύώ_0-9=(\[{])(?!:\S)|$)"
 _OPENING = re.compile(r"[\[{]")
+_BEGUN = re.compile(
+    r"""\{\s*(?:(["'“‘])[^"'“”‘’{}\n]{1,80}["'”’]|[A-Za-z_$][\w$-]{0,80})\s*:\s*(?=["'“‘\[{\d-]|[TtFfNn])"""
+)
+_FENCE_MARK = re.compile(r"(?:`{3,}|~{3,})\w*")
 _LEAD = re.compile(r"(?:[:：]\s*|\n[ \t]*)`?\Z")
 _LINE_END = re.compile(r"`?[.。]?[ \t\r]*(?:\n|\Z)")
 _CLOSING = re.compile(r"[`*'\"”’»]*[ \t\r]*(?:\n|\Z|[.!;()–—。！؛।-])")
@@ -300,7 +304,15 @@ def no_attempt(answer: str, *, has_tags: bool = False, kind: Kind = Kind.SOURCE_
         return None
     words, places = (rest, []) if kind is Kind.SOURCE_FILE else _words_around_values(rest, kind)
     reason = talk_in(words) if is_mostly_words(words) else None
+    # A value with slips, or one that was cut off, is an attempt, too: its slips are told. A refusal stays one.
+    if reason is FaultKind.ONLY_TALK and kind is not Kind.SOURCE_FILE and _BEGUN.search(rest):
+        return None
     return None if reason and any(_is_given(words, place, reason) for place in places) else reason
+
+
+def refuses_around(answer: str, kind: Kind) -> bool:
+    """Tell whether the words around a value, in a fence or not, decline and do not hand it over."""
+    return no_attempt(_FENCE_MARK.sub("", answer), kind=kind) is FaultKind.REFUSED
 
 
 def _words_around_values(text: str, kind: Kind) -> tuple[str, list[int]]:

@@ -17,6 +17,7 @@ from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.schemas.patterns import text_for
+from retrycontract.contract.schemas.type_expressions import FORMATS
 from retrycontract.contract.tool import CompiledTool
 
 MAX_PARTS = 2_000  # places of one sample; a schema may describe far more
@@ -25,14 +26,6 @@ OPTIONAL_DEPTH = 5  # levels on which optional fields are shown
 MAX_WORDS = 200  # characters of a text that stands for any
 MAX_LEAST = 2_000  # characters that a text must have at least; a sample is there to be read
 MAX_BRANCHES = 4  # branches of unions that are tried, one after the other
-FORMATS = {
-    "date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00Z", "duration": "P1DT2H",
-    "email": "ana@example.com", "idn-email": "ana@example.com", "hostname": "example.com",
-    "idn-hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "uri": "https://example.com/a",
-    "uri-reference": "/a", "iri": "https://example.com/a", "iri-reference": "/a",
-    "uri-template": "https://example.com/{id}", "uuid": "7c9e6679-7425-40de-944b-e07fc1f90ae7", "regex": "^a+$",
-    "json-pointer": "/a/0", "relative-json-pointer": "1/a",
-}  # fmt: skip
 IMPLIED = (
     ("object", ("properties", "required", "additionalProperties", "minProperties", "patternProperties")),
     ("array", ("items", "prefixItems", "minItems", "contains", "uniqueItems")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -14,6 +15,32 @@ from retrycontract.contract.json_types import Resolve, Schema
 
 Redact = Callable[[str], str]
 
+# A valid value of each format that is asserted: a name alone says too little to a model.
+FORMATS = {
+    "date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00Z", "duration": "P1DT2H",
+    "email": "ana@example.com", "idn-email": "ana@example.com", "hostname": "example.com",
+    "idn-hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "uri": "https://example.com/a",
+    "uri-reference": "/a", "iri": "https://example.com/a", "iri-reference": "/a",
+    "uri-template": "https://example.com/{id}", "uuid": "7c9e6679-7425-40de-944b-e07fc1f90ae7", "regex": "^a+$",
+    "json-pointer": "/a/0", "relative-json-pointer": "1/a",
+}  # fmt: skip
+MAX_NEARLY = 100  # characters of a value that is looked at for what it lacks of its format
+# What is most often missing from a value that is nearly right; the first that fits is told.
+NEARLY: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
+    "date-time": (
+        (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?"), "the zone is missing: Z or +01:00 at the end"),
+        (re.compile(r"\d{4}-\d\d-\d\d +\d\d:\d\d.*"), "T and not a blank stands between date and time"),
+        (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?:Z|[+-]\d\d:\d\d)?"), "the seconds are missing"),
+        (re.compile(r"\d{4}-\d\d-\d\d"), "the time and its zone are missing"),
+        (re.compile(r".*[+-]\d{2}(?:\d{2})?"), "the zone is not written as +01:00"),
+    ),
+    "time": (
+        (re.compile(r"\d\d:\d\d:\d\d(?:\.\d+)?"), "the zone is missing: Z or +01:00 at the end"),
+        (re.compile(r"\d\d:\d\d(?:Z|[+-]\d\d:\d\d)?"), "the seconds are missing"),
+    ),
+    "date": ((re.compile(r"\d{4}-\d\d-\d\d[T ].+"), "a time follows the date"),),
+    "uri": ((re.compile(r"[\w.-]+\.[a-zA-Z]{2,}(?:[/:?#].*)?"), "the scheme is missing: https:// at the beginning"),),
+}
 MAX_LENGTH = 160  # characters of one expression
 MAX_MEMBERS = 6  # fields or alternatives named before "…"
 MAX_LEVELS = 2  # nested objects spelled out
@@ -55,6 +82,13 @@ class _Depth:
 def describe(schema: Schema, resolve: Resolve | None = None, redact: Redact = str) -> str:
     """Write the type expression of a schema, at most 160 characters; `redact` is given each of its words whole."""
     return _clip(_expression(schema, _Depth(resolve, redact)))
+
+
+def lacking(form: str, value: Any) -> str | None:
+    """Say what a value that is nearly in a format lacks of it, if that can be told."""
+    if not isinstance(value, str) or len(value) > MAX_NEARLY:
+        return None
+    return next((what for looks, what in NEARLY.get(form, ()) if looks.fullmatch(value)), None)
 
 
 def describe_options(options: Iterable[Any], redact: Redact = str) -> str:

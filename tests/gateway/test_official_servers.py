@@ -1,16 +1,20 @@
-"""The official servers of the npm registry, direct and behind the gateway, as the official clients see them."""
+"""The official servers of npm and PyPI, direct and behind the gateway, as the official clients see them."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import anyio
@@ -23,6 +27,7 @@ from mcp_types import PromptReference
 from tests.conftest import require
 from tests.gateway.connections import ROOT, SECONDS, gateway_command, run_command
 from tests.gateway.listening import gateway
+from tests.gateway.test_third_party import installed
 from tests.serving.servers import free_port
 from tests.serving.threads import eventually
 
@@ -32,11 +37,15 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
 ]
 
-RELEASE = "2026.8.31"  # of the servers
+RELEASE = "2026.8.31"  # of the servers from npm
 PACKAGES = [*(f"@modelcontextprotocol/server-{name}@{RELEASE}"
               for name in ("everything", "filesystem", "memory", "sequential-thinking")),
             "@modelcontextprotocol/sdk@1.32.2", "@modelcontextprotocol/inspector@0.15.0"]  # fmt: skip
-FOLDER, MEMORY = "{folder}", "MEMORY_FILE_PATH"
+PYPI = {  # what each is pinned in, and its options
+    "time": ("upstream.lock", []), "git": ("upstream.lock", []), "fetch": ("upstream.lock", []),
+    "sqlite": ("older.lock", ["--db-path", "{folder}/a.db"]),
+}  # fmt: skip
+FOLDER, MEMORY, PAGE = "{folder}", "MEMORY_FILE_PATH", "{page}"
 LISTS: list[Any] = [[f"{what}/list", {}] for what in ("tools", "resources", "resources/templates", "prompts")]
 
 
@@ -102,6 +111,53 @@ STEPS: dict[str, list[Any]] = {
             ("sequentialthinking", {"thought": "c", "thoughtNumber": 0}),
         ),
     ],
+    "time": [
+        *LISTS, ["ping", {}],
+        *calls(
+            ("get_current_time", {"timezone": "UTC"}), ("get_current_time", {"timezone": "Moon/Crater"}),
+            ("convert_time", {"source_timezone": "UTC", "time": "25:00", "target_timezone": "Asia/Tokyo"}),
+            ("convert_time", {"source_timezone": "UTC", "time": "16:30", "target_timezone": "Asia/Kathmandu"}),
+            ("get_current_time", {"time_zone": "UTC"}),
+        ),
+    ],
+    "git": [
+        *LISTS, ["ping", {}],
+        *calls(
+            ("git_status", {"repo_path": FOLDER}), ("git_diff_unstaged", {"repo_path": FOLDER, "context_lines": 1}),
+            ("git_add", {"repo_path": FOLDER, "files": ["b.txt"]}), ("git_diff_staged", {"repo_path": FOLDER}),
+            ("git_reset", {"repo_path": FOLDER}), ("git_add", {"repo_path": FOLDER, "files": ["a.txt", "b.txt"]}),
+            ("git_commit", {"repo_path": FOLDER, "message": "Zwei, größer"}),
+            ("git_log", {"repo_path": FOLDER, "max_count": 2}),
+            ("git_show", {"repo_path": FOLDER, "revision": "HEAD~1"}),
+            ("git_create_branch", {"repo_path": FOLDER, "branch_name": "side"}),
+            ("git_checkout", {"repo_path": FOLDER, "branch_name": "side"}),
+            ("git_branch", {"repo_path": FOLDER, "branch_type": "local"}),
+            ("git_diff", {"repo_path": FOLDER, "target": "none-such"}), ("git_status", {"repo_path": "/none"}),
+            ("git_add", {"repo_path": FOLDER, "files": "a.txt"}),
+        ),
+    ],
+    "fetch": [
+        *LISTS, ["ping", {}],
+        *calls(
+            ("fetch", {"url": PAGE, "raw": True}), ("fetch", {"url": PAGE, "raw": True, "max_length": 20}),
+            ("fetch", {"url": PAGE, "raw": True, "start_index": 5000}), ("fetch", {"url": f"{PAGE}/none", "raw": True}),
+        ),
+        ["prompts/get", {"name": "fetch", "arguments": {"url": PAGE}}], ["prompts/get", {"name": "none-such"}],
+        *calls(("fetch", {"url": PAGE, "max_length": 0})),
+    ],
+    "sqlite": [
+        *LISTS, ["ping", {}],
+        *calls(
+            ("create_table", {"query": "CREATE TABLE birds (name TEXT, wings INTEGER)"}),
+            ("write_query", {"query": "INSERT INTO birds VALUES ('Rotkehlchen ä𝄞', 2)"}),
+            ("read_query", {"query": "SELECT * FROM birds"}), ("list_tables", {}),
+            ("describe_table", {"table_name": "birds"}), ("append_insight", {"insight": "All have two wings."}),
+            ("read_query", {"query": "DROP TABLE birds"}), ("read_query", {"query": "SELECT * FROM none"}),
+        ),
+        ["resources/read", {"uri": "memo://insights"}], ["resources/read", {"uri": "memo://none"}],
+        ["prompts/get", {"name": "mcp-demo", "arguments": {"topic": "birds"}}],
+        *calls(("read_query", {"sql": "SELECT 1"})),
+    ],
 }  # fmt: skip
 
 
@@ -111,8 +167,16 @@ class Registry:
 
     packages: Path
     folder: Path
+    programs: dict[str, Path]
+    page: str
 
     def server(self, name: str) -> list[str]:
+        if name in PYPI:
+            lock, options = PYPI[name]
+            return [
+                str(self.programs[lock] / f"mcp-server-{name}"),
+                *(w.replace(FOLDER, str(self.folder)) for w in options),
+            ]
         entry = self.packages / f"node_modules/@modelcontextprotocol/server-{name}/dist/index.js"
         return ["node", str(entry), *([str(self.folder)] if name == "filesystem" else [])]
 
@@ -121,11 +185,11 @@ class Registry:
         return {**os.environ, MEMORY: str(self.folder / "memory.json")}
 
     def steps(self, name: str) -> Any:
-        return json.loads(json.dumps(STEPS[name]).replace(FOLDER, str(self.folder)))
+        return json.loads(json.dumps(STEPS[name]).replace(FOLDER, str(self.folder)).replace(PAGE, self.page))
 
 
 @pytest.fixture(scope="session")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
     """Install the packages; nothing of them is run for that."""
     require(shutil.which("node") and shutil.which("npm"), "Node and npm are not on this machine")
     packages = tmp_path_factory.mktemp("npm")
@@ -134,7 +198,14 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
     done = subprocess.run(words, cwd=packages, capture_output=True, text=True, check=False, timeout=900)
     require(done.returncode == 0, f"cannot install the servers: {done.stderr.strip()[-300:]}")
     shutil.copy(Path(__file__).with_name("observe.mjs"), packages)
-    return Registry(packages, tmp_path_factory.mktemp("files"))
+    programs = {lock: installed(lock, tmp_path_factory.mktemp("pypi")) for lock in {lock for lock, _ in PYPI.values()}}
+    (tmp_path_factory.getbasetemp() / "page.html").write_text("<h1>Page ä</h1>" + "<p>word</p>" * 100)
+    serve = partial(SimpleHTTPRequestHandler, directory=tmp_path_factory.getbasetemp())
+    with ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        page = f"http://127.0.0.1:{server.server_port}/page.html"
+        yield Registry(packages, tmp_path_factory.mktemp("files"), programs, page)
+        server.shutdown()
 
 
 async def answer(client: Client, method: str, params: dict[str, Any]) -> Any:
@@ -233,10 +304,18 @@ def differences(one: Any, other: Any, through: Any, path: str = "") -> Iterator[
 
 
 @contextmanager
-def empty(folder: Path) -> Iterator[None]:
+def empty(folder: Path, name: str) -> Iterator[None]:
     """Begin as every other run does."""
     for each in folder.iterdir():
         shutil.rmtree(each) if each.is_dir() else each.unlink()
+    if name == "git":
+        for file in ("a.txt", "b.txt"):
+            (folder / file).write_text("one\n")
+        who = [["config", "user.name", "Somebody"], ["config", "user.email", "somebody@example.com"]]
+        commit = [["add", "a.txt"], ["commit", "--quiet", "--message", "One"]]
+        for words in (["init", "--quiet"], *who, *commit):
+            subprocess.run(["git", "-C", folder, *words], check=True)
+        (folder / "a.txt").write_text("one\ntwo\n")
     yield
 
 
@@ -246,7 +325,7 @@ def test_behind_the_gateway_a_client_sees_the_same(registry: Registry, tmp_path:
     see, server = CLIENTS[client], registry.server(name)
 
     def seen(where: list[str] | str) -> list[Any]:
-        with empty(registry.folder):
+        with empty(registry.folder, name):
             return see(registry, name, where, tmp_path)
 
     one = seen(server)
@@ -287,4 +366,10 @@ def test_a_server_that_speaks_http_itself_is_the_same_behind_the_gateway(registr
 def test_the_documentation_has_the_table() -> None:
     document = (ROOT / "docs/gateways.md").read_text()
     for name, steps in STEPS.items():
-        assert f"| `server-{name}` {RELEASE} | {len(steps) - 1} | 0 |" in document
+        server = f"`server-{name}` {RELEASE}"
+        if name in PYPI:
+            pinned = re.search(
+                rf"^mcp-server-{name}==(\S+)", Path(__file__).with_name(PYPI[name][0]).read_text(), re.MULTILINE
+            )
+            server = f"`mcp-server-{name}` {pinned and pinned[1]}"
+        assert f"| {server} | {len(steps) - 1} | 0 |" in document
