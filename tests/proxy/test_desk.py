@@ -353,7 +353,8 @@ def test_nobody_is_said_to_be_asked_where_the_desk_has_left(service: Service, ke
 
 def test_tools_that_could_not_be_registered_are_tried_again_with_the_next_request() -> None:
     gone = httpx2.ConnectError("gone")
-    failing = FailingTransport(itertools.chain([RuntimeError("a fault of ours")], itertools.repeat(gone)))
+    # The first is the proxy's own question, whether its key is refused.
+    failing = FailingTransport(itertools.chain([gone, RuntimeError("a fault of ours")], itertools.repeat(gone)))
     desk = lambda: AsyncClient("http://127.0.0.1:9", "rc_none", patience=0.1, transport=failing)  # noqa: E731
     with upstream(chat.says(None, chat.call("read_file", RIGHT))) as up, proxied(up.url, service=desk) as url:
         assert b"read_file" not in post(chat, url, chat.asking(chat.tool()))
