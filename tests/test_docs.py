@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from retrycontract import client
 from retrycontract.api import problems
-from retrycontract.config.service_settings import PREFIX, ServiceSettings
+from retrycontract.config.service_settings import PREFIX, ServiceSettings, range_of
 from retrycontract.contract.codes import CATALOGUE, ErrorCode
 from retrycontract.contract.configuration import RANGES, RetryConfiguration
 from retrycontract.contract.decisions import Decision
@@ -42,6 +42,7 @@ def test_every_setting_of_the_service_is_described_as_the_code_describes_it(name
     )
     assert setting.description is not None
     assert setting.description in row
+    assert row.split("|")[3].strip() == range_of(name)
 
 
 def test_no_setting_is_described_that_does_not_exist() -> None:

@@ -36,6 +36,7 @@ class _Seconds(click.FloatRange):
 
 
 YEAR = 31_536_000
+MOST_BYTES = 1024**3
 SECONDS, SOME_SECONDS = _Seconds(0, YEAR), _Seconds(0, YEAR, min_open=True)
 
 
@@ -100,10 +101,12 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
     metavar="SECONDS",
     help="How long the upstream may be silent.",
 )
-@click.option("--max-request", type=click.IntRange(min=1), default=64 * 1024 * 1024, show_default=True, metavar="BYTES")
+@click.option(
+    "--max-request", type=click.IntRange(1, MOST_BYTES), default=64 * 1024 * 1024, show_default=True, metavar="BYTES"
+)
 @click.option(
     "--max-answer",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST_BYTES),
     default=8 * 1024 * 1024,
     show_default=True,
     metavar="BYTES",
@@ -115,7 +118,7 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
 )  # fmt: skip
 @click.option("--rescue", is_flag=True, help="Take calls that are written as text.")
 @click.option(
-    "--repeats", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
+    "--repeats", type=click.IntRange(0, 1_000), default=3, show_default=True, metavar="N",
     help="Equal calls in a row that are told of; 0: never.",
 )  # fmt: skip
 @click.option("--tell-repeats", is_flag=True, help="Tell the model of them as well.")
@@ -167,8 +170,10 @@ def _of_the_contract(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--servers", type=Path, metavar="FILE", help="Several servers, as MCP clients configure them.")
 @click.option("--listen", metavar="HOST:PORT", help="Serve clients over streamable HTTP, at /mcp, instead of stdio.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A name that --listen is reached by.")
-@click.option("--max-body", type=click.IntRange(min=1), metavar="BYTES", help="Of one request to --listen: 4 MiB.")
-@click.option("--max-sessions", type=click.IntRange(min=1), metavar="N", help="Open at the same time: 1000.")
+@click.option(
+    "--max-body", type=click.IntRange(1, MOST_BYTES), metavar="BYTES", help="Of one request to --listen: 4 MiB."
+)
+@click.option("--max-sessions", type=click.IntRange(1, 1_000_000), metavar="N", help="Open at the same time: 1000.")
 @click.option("--idle", type=SOME_SECONDS, metavar="SECONDS", help="Unused, a session ends: 1800.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 def mcp_gateway(**options: Any) -> int:

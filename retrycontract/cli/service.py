@@ -143,7 +143,7 @@ def collectstatic() -> None:
 @click.option(
     "--days", type=click.IntRange(1, 3650), default=60, show_default=True, help="Over how many days until now."
 )
-@click.option("--waiting", type=click.IntRange(min=0), help="How many wait for a person now.")
+@click.option("--waiting", type=click.IntRange(0, MOST_CALLS), help="How many wait for a person now.")
 @click.option("--seed", "number", default=1, show_default=True, help="Equal numbers make equal calls.")
 @click.option("--beside-real-calls", is_flag=True, help="Do it though there are real calls.")
 def seed(calls: int, days: int, waiting: int | None, number: int, beside_real_calls: bool) -> None:

@@ -32,10 +32,13 @@ class DeliverySettings(BaseModel):
         15, gt=0, le=30, description="How long the receiver of a signed webhook may take to answer."
     )
     notify_pause_seconds: float = Field(
-        60, ge=0, description="Pause between two messages of a channel; what comes meanwhile becomes one message."
+        60,
+        ge=0,
+        le=86_400,
+        description="Pause between two messages of a channel; what comes meanwhile becomes one message.",
     )
     notify_gives_up_after_days: float = Field(
-        3, gt=0, description="How long a message that cannot be delivered is tried again."
+        3, gt=0, le=365, description="How long a message that cannot be delivered is tried again."
     )
     courier: str = Field("retrycontract.delivery.courier.Courier", description="Class that carries messages out.")
     email_host: str = Field("", description="SMTP server.")
@@ -59,6 +62,14 @@ class DeliverySettings(BaseModel):
             if address and not ADDRESS.fullmatch(address):
                 raise ValueError("each must be a plain e-mail address such as desk@example.com")
         return value
+
+    @field_validator("email_host")
+    @classmethod
+    def _a_host(cls, host: str) -> str:
+        # The port stands in a variable of its own.
+        if not re.fullmatch(r"[A-Za-z0-9._-]*|[0-9a-fA-F:.]+", host):
+            raise ValueError("must be a host name such as mail.example.com")
+        return host
 
     @field_validator("public_url", "notify_webhook_url")
     @classmethod

@@ -17,8 +17,10 @@ ANYBODY: Final = "*"
 class LoginSettings(BaseModel):
     """Hold what decides who may log in at the desk, and how."""
 
-    session_idle_minutes: int = Field(720, ge=1, description="When an idle operator must log in again.")
-    session_max_hours: float = Field(24, gt=0, description="When an operator must log in again, however busy.")
+    session_idle_minutes: int = Field(720, ge=1, le=525_600, description="When an idle operator must log in again.")
+    session_max_hours: float = Field(
+        24, gt=0, le=8_760, description="When an operator must log in again, however busy."
+    )
     require_second_factor: bool = Field(
         False, description="Who logs in by password must set up a second factor before anything else."
     )
@@ -54,6 +56,9 @@ class LoginSettings(BaseModel):
             group, _, role = pair.rpartition("=")  # groups may hold an equals sign, as of a directory
             if not group or role not in ROLES:
                 raise ValueError(f"each must be GROUP=ROLE, and a role is one of {', '.join(ROLES)}")
+        groups = [pair.rpartition("=")[0] for pair in pairs]
+        if twice := sorted({group for group in groups if groups.count(group) > 1}):
+            raise ValueError(f"names {', '.join(twice)} twice: keep one role for each group")
         return pairs
 
     @field_validator("oidc_issuer")
@@ -72,6 +77,8 @@ class LoginSettings(BaseModel):
     def _with_identity(cls, scopes: list[str]) -> list[str]:
         if "openid" not in scopes:
             raise ValueError("needs the scope openid: without it there is no ID token")
+        if any(not scope.isascii() or not scope.isprintable() or set(scope) & set(' "\\') for scope in scopes):
+            raise ValueError("must be words with commas between them, such as openid, profile, email")
         return scopes
 
     @model_validator(mode="after")

@@ -11,6 +11,7 @@ from contextlib import suppress
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from cryptography.fernet import Fernet
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -27,13 +28,15 @@ from retrycontract.contract.errors import WrongInputError
 
 EMBEDDED_DOORBELL = "worker.embedded.EmbeddedDoorbell"
 CELERY_DOORBELL = "worker.celery_doorbell.CeleryDoorbell"
+# As Django compares them with the Host header, whose port it takes off first.
+HOST = re.compile(r"\*|\.?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\]", re.IGNORECASE)
 BOUNDS = (("gt", "more than"), ("ge", "at least"), ("lt", "less than"), ("le", "at most"))
 
 
 class ServiceSettings(LoginSettings, DeliverySettings):
     """Hold every setting of the service; a wrong value is refused at start with its name and range."""
 
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True, allow_inf_nan=False)
 
     data_dir: Path = Field(Path("data"), description="Folder of the database, the keys and the first password.")
     debug: bool = Field(False, description="Show tracebacks in the browser; never in production.")
@@ -47,6 +50,7 @@ class ServiceSettings(LoginSettings, DeliverySettings):
     hsts_seconds: int = Field(
         31_536_000,
         ge=0,
+        le=315_360_000,
         description="How long browsers ask for HTTPS only, once they were here over HTTPS; 0: no HSTS.",
     )
     hsts_include_subdomains: bool = Field(
@@ -76,15 +80,23 @@ class ServiceSettings(LoginSettings, DeliverySettings):
         "",
         description="Class that is rung after a commit; empty: chosen by whether there is a Redis.",
     )
-    door_max_bytes: int = Field(65_536, ge=0, description="Largest output that is judged at the door.")
-    lease_seconds: float = Field(30, gt=0, description="How long a worker may keep an attempt to itself.")
+    door_max_bytes: int = Field(65_536, ge=0, le=67_108_864, description="Largest output that is judged at the door.")
+    lease_seconds: float = Field(30, gt=0, le=86_400, description="How long a worker may keep an attempt to itself.")
     sweep_seconds: float = Field(
-        2, ge=0, description="How often what was left behind is picked up again; 0 never, for tests of what that loses."
+        2,
+        ge=0,
+        le=86_400,
+        description="How often what was left behind is picked up again; 0 never, for tests of what that loses.",
     )
     max_deliveries: int = Field(
-        3, ge=1, description="How often the service may die while it works on an attempt before that is given up."
+        3,
+        ge=1,
+        le=1_000,
+        description="How often the service may die while it works on an attempt before that is given up.",
     )
-    blocked_expires_after_days: float = Field(7, gt=0, description="When a Blocked call that nobody answered expires.")
+    blocked_expires_after_days: float = Field(
+        7, gt=0, le=365, description="When a Blocked call that nobody answered expires."
+    )
 
     claim_minutes: float = Field(
         5,
@@ -103,12 +115,14 @@ class ServiceSettings(LoginSettings, DeliverySettings):
     retention_days: float = Field(
         90,
         ge=0,
+        le=36_500,
         description="How long calls that ended are kept, with all that belongs to them; 0 keeps them for good.",
     )
 
     backup_days: float = Field(
         7,
         ge=0,
+        le=3_650,
         description="How old the newest `backup` may be before `doctor` warns; 0: copies are made by other means.",
     )
 
@@ -132,16 +146,22 @@ class ServiceSettings(LoginSettings, DeliverySettings):
         2, ge=1, le=64, description="Child processes, in each process of the service, that check what is not quick."
     )
     check_memory_mb: int = Field(
-        1_024, ge=256, description="Address space of each of these child processes, in megabytes."
+        1_024, ge=256, le=1_048_576, description="Address space of each of these child processes, in megabytes."
     )
     work_seconds_per_minute: float = Field(
-        30, ge=0, description="Processor seconds of checking that an agent may cause in a minute; 0: any number."
+        30,
+        ge=0,
+        le=3_840,
+        description="Processor seconds of checking that an agent may cause in a minute; 0: any number.",
     )
     work_burst_seconds: float = Field(
-        10, gt=0, description="Processor seconds of checking that an agent may cause at once."
+        10, gt=0, le=3_600, description="Processor seconds of checking that an agent may cause at once."
     )
     requests_per_minute: int = Field(
-        6_000, ge=0, description="Requests that a key may make in a minute, counted by each web process; 0: any number."
+        6_000,
+        ge=0,
+        le=1_000_000,
+        description="Requests that a key may make in a minute, counted by each web process; 0: any number.",
     )
     log_level: Literal["info", "warning", "error"] = Field(
         "info", description="What is logged: info has each request and retry, warning only failures and what is wrong."
@@ -152,8 +172,8 @@ class ServiceSettings(LoginSettings, DeliverySettings):
     otel_endpoint: str = Field(
         "", description="OpenTelemetry collector that gets spans and metrics over OTLP/HTTP; empty: none."
     )
-    max_body_bytes: int = Field(2_097_152, ge=1024, description="Largest request body.")
-    dashboard_threads: int = Field(4, ge=1, description="Threads that serve the dashboard.")
+    max_body_bytes: int = Field(2_097_152, ge=1024, le=67_108_864, description="Largest request body.")
+    dashboard_threads: int = Field(4, ge=1, le=128, description="Threads that serve the dashboard.")
     trusted_proxies: list[str] = Field(
         [],
         description="Addresses or networks of proxies whose `X-Forwarded-For` is believed, comma separated; `*` all.",
@@ -161,16 +181,23 @@ class ServiceSettings(LoginSettings, DeliverySettings):
     connections: int = Field(
         0,
         ge=0,
+        le=1_048_576,
         description="Connections that `retrycontract up` holds at once; 0: as many as descriptors allow, less 256.",
     )
     connections_per_address: int = Field(
-        4_096, ge=0, description="Connections that one address may hold at `retrycontract up`; 0: any number."
+        4_096,
+        ge=0,
+        le=1_048_576,
+        description="Connections that one address may hold at `retrycontract up`; 0: any number.",
     )
     header_seconds: float = Field(
-        10, ge=0, description="How long a connection may take to say what it wants, at `retrycontract up`; 0: any time."
+        10,
+        ge=0,
+        le=3_600,
+        description="How long a connection may take to say what it wants, at `retrycontract up`; 0: any time.",
     )
     body_seconds: float = Field(
-        60, ge=0, description="How long the body of a request may take, at `retrycontract up`; 0: any time."
+        60, ge=0, le=3_600, description="How long the body of a request may take, at `retrycontract up`; 0: any time."
     )
 
     @field_validator(
@@ -194,6 +221,25 @@ class ServiceSettings(LoginSettings, DeliverySettings):
             except ValueError:
                 raise ValueError("each must be a Fernet key: 32 bytes in URL-safe base64") from None
         return keys
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _hosts(cls, hosts: list[str]) -> list[str]:
+        if not all(HOST.fullmatch(host) for host in hosts):
+            raise ValueError(
+                "each must be a host name such as desk.example.com, without scheme, port or path; .example.com stands "
+                "for every name below it, an IPv6 address is written [::1]"
+            )
+        return hosts
+
+    @field_validator("trusted_origins")
+    @classmethod
+    def _origins(cls, origins: list[str]) -> list[str]:
+        for origin in origins:
+            # Compared with what browsers send, letter for letter: a path or a slash at the end would never match.
+            if not re.fullmatch(r"https?://[^/?]+", origin) or not is_plain_url(origin.replace("://*.", "://any.")):
+                raise ValueError("each must be a scheme and a host such as https://desk.example.com, and nothing after")
+        return origins
 
     @field_validator("trusted_proxies")
     @classmethod
@@ -220,6 +266,9 @@ class ServiceSettings(LoginSettings, DeliverySettings):
             name, _, url = upstream.partition("=")
             if not re.fullmatch(r"[a-z][a-z0-9-]{0,30}", name) or not is_plain_url(url) or "?" in url:
                 raise ValueError("each must be a name and an address such as openai=https://api.openai.com")
+        names = [upstream.partition("=")[0] for upstream in upstreams]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"names {', '.join(twice)} twice: keep one address for each name")
         return upstreams
 
     @field_validator("otel_endpoint")
@@ -244,7 +293,7 @@ class ServiceSettings(LoginSettings, DeliverySettings):
     @field_validator("redis_url")
     @classmethod
     def _redis(cls, url: str) -> str:
-        if url and not re.fullmatch(r"rediss?://[^\s#]+", url):
+        if url and not (re.fullmatch(r"rediss?://[^\s#]+", url) and _leads_to_redis(url)):
             raise ValueError("write it as redis://:password@host:6379/0, or rediss:// for TLS")
         return url
 
@@ -313,14 +362,28 @@ def _worded(fault: ErrorDetails) -> str:
     if not fault["loc"]:
         return said
     name = str(fault["loc"][0])
-    bounds = [
-        f"{words} {bound:g}"
+    allowed = range_of(name)
+    spare = f" (it must be {allowed})" if allowed else ""
+    return f"{PREFIX}{name.upper()}: {said}{spare}"
+
+
+def _leads_to_redis(url: str) -> bool:
+    # Redis' own reader takes database 0 for a path that is no number, and the default port for none.
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0 and re.fullmatch(r"/?|/[0-9]{1,5}", parts.path) is not None
+    except ValueError:
+        return False
+
+
+def range_of(name: str) -> str:
+    """Say between what a number may lie, as `at least 0 and at most 365`; empty for a setting that is no number."""
+    return " and ".join(
+        f"{words} {bound:.12g}"
         for limit in ServiceSettings.model_fields[name].metadata
         for attribute, words in BOUNDS
         if (bound := getattr(limit, attribute, None)) is not None
-    ]
-    spare = f" (it must be {' and '.join(bounds)})" if bounds else ""
-    return f"{PREFIX}{name.upper()}: {said}{spare}"
+    )
 
 
 def _kept(path: Path, make: Callable[[], str]) -> str:

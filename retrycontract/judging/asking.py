@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
 from retrycontract.client import (
-    AsyncClient,
     ClientError,
     Guidance,
     NotAuthenticatedError,
@@ -21,6 +20,9 @@ from retrycontract.client import (
 from retrycontract.contract.tracker import UnknownCallError
 from retrycontract.judging import Judge, ModelOutput, NotJudgedError, Verdict
 from retrycontract.judging.steps import Steps, drive_async
+
+if TYPE_CHECKING:  # it loads what only who asks a service needs
+    from retrycontract.client import AsyncClient
 
 TICK = 5.0  # seconds between signs of life; clients give up after 30 to 60 without one
 PAUSE = 1.0  # second between two questions that a service cannot answer at the moment

@@ -17,7 +17,7 @@ from cryptography.fernet import Fernet
 from pydantic import ValidationError
 
 from retrycontract.config.logs import json_formatter
-from retrycontract.config.service_settings import PREFIX, ServiceSettings, WrongSettingError, load
+from retrycontract.config.service_settings import PREFIX, ServiceSettings, WrongSettingError, load, range_of
 from retrycontract.config.variables import OF_THE_SERVICE
 from tests.file_database import all_at_once
 
@@ -38,6 +38,22 @@ GIVEN: list[tuple[str, str, Any]] = [
     ("allowed_hosts", "a.example, b.example ,", ["a.example", "b.example"]),
     ("trusted_origins", "", []),
     ("trusted_origins", "https://a.example", ["https://a.example"]),
+    (
+        "trusted_origins",
+        "https://*.a.example, http://a.example:8000, https://[::1]",
+        ["https://*.a.example", "http://a.example:8000", "https://[::1]"],
+    ),
+    (
+        "allowed_hosts",
+        ".a.example, B.example, 10.0.0.1, [::1], *, a_b.example.",
+        [".a.example", "B.example", "10.0.0.1", "[::1]", "*", "a_b.example."],
+    ),
+    (
+        "redis_url",
+        "rediss://:p%2Fw@host:6379/0?ssl_cert_reqs=required",
+        "rediss://:p%2Fw@host:6379/0?ssl_cert_reqs=required",
+    ),
+    ("redis_url", "redis://host", "redis://host"),
     ("trusted_proxies", "10.0.0.7, fd00::/8", ["10.0.0.7", "fd00::/8"]),
     ("trusted_proxies", "*", ["*"]),
     ("hsts_include_subdomains", "true", True),
@@ -80,6 +96,11 @@ def test_nothing_is_read_behind_the_callers_back(tmp_path: Path, monkeypatch: py
     assert ServiceSettings().judge == "auto"
 
 
+NUMBERS = {
+    name: setting.annotation
+    for name, setting in ServiceSettings.model_fields.items()
+    if setting.annotation in (int, float)
+}
 WRONG: list[tuple[str, str, str]] = [
     ("judge", "sometimes", "'auto' or 'worker'"),
     ("lease_seconds", "soon", "valid number"),
@@ -125,6 +146,74 @@ WRONG: list[tuple[str, str, str]] = [
     ("oidc_scopes", "profile, email", "needs the scope openid"),
     ("otel_endpoint", "collector:4318", "must be an address such as http://collector:4318"),
     ("otel_endpoint", "http://collector:4318/?token=x", "without a query"),
+    *((name, "nan", "finite number") for name, kind in NUMBERS.items() if kind is float),
+    *((name, "9" * 18, "(it must be ") for name in NUMBERS),
+    *(
+        ("allowed_hosts", host, "each must be a host name such as desk.example.com")
+        for host in (
+            "http://desk.example",
+            "desk.example/",
+            "desk.example:8000",
+            "*.desk.example",
+            "::1",
+            "[::1]:80",
+            "dešk.example",
+            "a.example b.example",
+            "a.example;b.example",
+            "..example",
+            "https://",
+            "desk.example, http://b.example",
+        )
+    ),
+    *(
+        ("trusted_origins", origin, "each must be a scheme and a host such as https://desk.example.com")
+        for origin in (
+            "desk.example",
+            "https://",
+            "//desk.example",
+            "https://desk.example/",
+            "https://desk.example/desk",
+            "https://desk.example?a",
+            "ftp://desk.example",
+            "https://a.example https://b.example",
+            "https://a:99999",
+            "https://me@desk.example",
+            "null",
+            "*",
+            "https://a.example, b.example",
+            "https:desk.example",
+        )
+    ),
+    ("proxy_upstreams", "a=https://x,a=https://y", "names a twice"),
+    ("proxy_upstreams", "https://x", "a name and an address"),
+    ("proxy_upstreams", "a=x", "a name and an address"),
+    *(
+        ("redis_url", url, "write it as redis://")
+        for url in (
+            "redis:///0",
+            "redis://:@/0",
+            "redis://host:99999/0",
+            "redis://host:x/0",
+            "redis://host/one",
+            "redis://host/0/1",
+            "host:6379",
+            "redis://a b",
+            "redis://[::1/0",
+        )
+    ),
+    *(
+        ("email_host", host, "must be a host name such as mail.example.com")
+        for host in (
+            "smtp://mail.example",
+            "mail.example:587",
+            "mail.example/",
+            "a b",
+            "me@mail.example",
+            "a.example,b.example",
+        )
+    ),
+    ("oidc_roles", "desk=viewer, desk=admin", "names desk twice"),
+    ("oidc_scopes", "openid, profile email", "must be words with commas between them"),
     ("encryption_keys", "not-a-key-at-all", "Fernet key"),
     ("encryption_keys", f"{KEY},short", "Fernet key"),
 ]
@@ -139,6 +228,11 @@ def test_a_wrong_value_is_refused_with_its_variable_and_what_it_may_be(
     message = str(refused.value)
     assert message.startswith(f"{PREFIX}{name.upper()}")
     assert advice in message
+
+
+@pytest.mark.parametrize("name", sorted(NUMBERS))
+def test_every_number_has_a_range(name: str) -> None:
+    assert " and at most " in range_of(name)
 
 
 def test_a_provider_on_this_machine_may_be_asked_without_tls(tmp_path: Path) -> None:

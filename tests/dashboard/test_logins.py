@@ -16,11 +16,15 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from dashboard.navigation import Role
+from retrycontract.config.service_settings import ServiceSettings
 from retrycontract.store.models import Door, Event, FailedLogins
+from retrycontract.usecases.calls.sweep import expire_overdue, forget_answers, forget_calls, tidy_queue
 from retrycontract.usecases.people.log_in import LoginTry, begin_login, note_failure
 from tests.dashboard.conftest import HTMX, logged_in, text_of
-from tests.factories import PASSWORD, make_user
+from tests.factories import PASSWORD, answer, make_blocked, make_user
+from tests.serving.receivers import receiving
 from tests.usecases.conftest import configure
+from tests.usecases.outbox_desk import drain, tell_by
 
 pytestmark = pytest.mark.django_db
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -243,3 +247,25 @@ def test_old_failures_are_locked_in_one_order_before_they_are_deleted() -> None:
     deleted = next(place for place, sql in enumerate(asked) if sql.startswith("DELETE"))
     assert any("ORDER BY" in sql and FailedLogins._meta.db_table in sql for sql in asked[:deleted])
     assert FailedLogins.objects.count() == 3
+
+
+NUMBERS = [name for name, setting in ServiceSettings.model_fields.items() if setting.annotation in (int, float)]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_the_service_works_with_the_largest_value_of_each_number(name: str, settings: Settings) -> None:
+    most = next(limit.le for limit in ServiceSettings.model_fields[name].metadata if hasattr(limit, "le"))
+    with receiving() as receiver:
+        tell_by(settings, receiver)
+        configure(settings, **{name: most})
+        settings.SESSION_COOKIE_AGE = settings.RETRYCONTRACT.session_idle_minutes * 60
+        mia = make_user("mia")
+        client = entered()
+        call = make_blocked()
+        assert client.get(f"/calls/{call.public_id}/").status_code == 200
+        answer(call, mia)
+        drain(timezone.now())
+        for sweep in (expire_overdue, tidy_queue, forget_answers, forget_calls):
+            sweep(now=timezone.now())
+        call_command("clearsessions")
+        assert is_in(client)
