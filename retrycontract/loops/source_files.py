@@ -187,7 +187,7 @@ class _Generation:
     def _accepted(self, answer: str) -> str:
         """Take the file out of what a person accepted as it is, as well as that goes."""
         answer = without_thoughts(answer, has_tags=self._language.has_tags)
-        told = find_code(answer, self._language).told
+        told = find_code(answer, self._language, self._file).told
         return told.text if told else answer
 
 

@@ -13,6 +13,7 @@ from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.tool import CompiledTool
+from retrycontract.loops import Invalid, validate
 
 SCHEMA = {"properties": {"path": {"type": "string"}}, "required": ["path"]}
 VALUE = '{"path": "a"}'
@@ -88,6 +89,24 @@ def test_where_something_might_be_lost_nothing_is_taken_out(response: Any) -> No
     (error,) = found.errors
     assert (error.error_code, error.severity) == (ErrorCode.INVALID_JSON_SYNTAX, ErrorSeverity.ERROR)
     assert (found.is_valid, found.is_parsed) == (False, False)
+
+
+@pytest.mark.parametrize("kind", [Kind.AGENT_RESPONSE, Kind.TOOL_CALL, Kind.EXTRACTION])
+@pytest.mark.parametrize(
+    "response",
+    [
+        b'{"path": "caf\xe9"}', b'Here: {"path": "caf\xe9"}', b'```json\n{"path": "caf\xe9"}\n```',
+        b'caf\xe9: {"path": "a"}', b'{"path": "a\xed\xa0\x80"}', '{"path": "é"}'.encode("utf-16"),
+    ],
+)  # fmt: skip
+def test_bytes_that_are_not_utf_8_are_told_so_and_nothing_is_taken_out_of_them(response: bytes, kind: Kind) -> None:
+    contract = CompiledTool.of(Tool(name="answer", input_schema=SCHEMA, kind=kind))
+    found = examine(response, contract, ValueSanitizer(), tool_name="answer")
+    assert [(error.error_code, error.keyword) for error in found.errors] == [
+        (ErrorCode.INVALID_JSON_SYNTAX, "encoding")
+    ]
+    assert (found.is_valid, found.is_parsed) == (False, False)
+    assert isinstance(validate(response, schema=SCHEMA), Invalid)
 
 
 @pytest.mark.parametrize("response", ['```json\n{"path": "a', 'Here you are:\n{"path": "a', "```\n[1, "])

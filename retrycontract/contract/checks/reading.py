@@ -61,7 +61,10 @@ def read_output(output: str | bytes | Any, *, truncated: bool = False) -> tuple[
 def unwrapped(output: str | bytes | Any) -> tuple[str, JsonFault] | None:
     """Take the one JSON value out of a Markdown fence or of the words around it; None where something might be lost."""
     if isinstance(output, bytes):
-        output = output.decode("utf-8", "replace")
+        try:
+            output = output.decode("utf-8")
+        except UnicodeDecodeError:
+            return None  # read with signs replaced, another value than the one sent would pass
     found = embedded_value(output) if isinstance(output, str) else None
     if found is None or parse_json(found[0])[1] is not None:
         return None

@@ -88,7 +88,7 @@ def _compiled(text: str, contract: CompiledTool, language: Language) -> tuple[st
     """Compile what may be the file until one compiles; gives it, or the one whose faults are told."""
     if contract.compiler is None:
         raise ValueError(f"no compiler was handed in for {contract.tool.name!r}: CompiledTool.of(tool, compilers)")
-    found = find_code(text, language)
+    found = find_code(text, language, contract.tool.name)
     blocks = found.blocks
     which = "no fenced block holds" if not blocks else f"each of {blocks} fenced blocks may be"
     told: tuple[str, tuple[SourceFault, ...]] = (
@@ -97,6 +97,8 @@ def _compiled(text: str, contract: CompiledTool, language: Language) -> tuple[st
     )
     is_free = may_be_empty(contract.tool.name, contract.tool.input_schema)
     for candidate in found.candidates:
+        if candidate.probe is not None and contract.compiler(candidate.probe):
+            continue
         faults = _faults_of(candidate, contract.compiler, language, is_free=is_free)
         if all(fault.is_warning for fault in faults):
             return candidate.text, faults

@@ -29,8 +29,11 @@ JAVASCRIPTS = (Language.JAVASCRIPT, Language.TYPESCRIPT, Language.TSX)
 def doubt(text: str, language: Language, *, is_fenced: bool) -> FaultKind | None:
     """Tell why a text that its compiler takes is no file: REFUSED, ONLY_TALK, or FENCED where a fence would settle it.
 
-    A fence says that the text is meant as the file, so that only a plain refusal is doubted in one.
+    A fence says that the text is meant as the file, so that only a plain refusal is doubted in one, and only where its
+    language takes any words: a mapping, a string or a line of plain text says what the file is to say.
     """
+    if is_fenced and _says_what_it_should(text, language):
+        return None
     said = _STRING.fullmatch(text) if language in JAVASCRIPTS else None
     if said is not None and (ONE_WORD & {said[2].casefold().rstrip(".!")} or talk_in(said[2])):
         return talk_in(said[2]) or FaultKind.ONLY_TALK  # "use strict" alone is none
@@ -63,6 +66,18 @@ def doubt(text: str, language: Language, *, is_fenced: bool) -> FaultKind | None
     if chats(text) or (is_sentence(lines[0]) and len(_paragraphs(text)) == 1):
         return FaultKind.ONLY_TALK
     return None if _stands_without(text, lines, language) else FaultKind.FENCED
+
+
+def _says_what_it_should(text: str, language: Language) -> bool:
+    """Tell whether a fenced text is a file whatever its words say: prose alone would not be one, or is the file."""
+    match language:
+        case Language.YAML:
+            bare = (line for line in text.splitlines() if line.strip("- ") and not _is_comment(line, language))
+            first = next(bare, "")
+            return first[:1] in ("'", '"') or _STRUCTURE[language].match(first) is not None
+        case Language.TEXT:
+            return _DRESSED.match(text) is None
+    return not language.takes_prose and (language not in JAVASCRIPTS or _DRESSED.match(text) is None)
 
 
 def is_statement(text: str) -> bool:
@@ -166,9 +181,10 @@ _STRUCTURE: dict[Language, re.Pattern[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """Hold a fenced block: what stands behind its fence, where its text lies, and whether a fence ends it."""
+    """Hold a fenced block: what stands behind its fence, where that and its text lie, and whether a fence ends it."""
 
     tag: str
+    opens: int
     start: int
     end: int
     is_closed: bool
@@ -176,11 +192,16 @@ class CodeBlock:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Hold a text that may be the file; one that is not closed was cut off, one without a fence may be talk."""
+    """Hold a text that may be the file; one that is not closed was cut off, one without a fence may be talk.
+
+    `probe` is the text with signs in the place of its fences that no language takes outside of strings and comments:
+    where it is given, and does not compile, the fences are no part of the file.
+    """
 
     text: str
     is_closed: bool = True
     is_fenced: bool = True
+    probe: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +216,14 @@ class Extraction:
     blocks: int
 
 
-def find_code(answer: str, language: Language) -> Extraction:
+def find_code(answer: str, language: Language, name: str = "") -> Extraction:
     """Find what may be the file in an answer: fences that stand inside a string or a comment are part of the file."""
     whole = Candidate(answer, is_fenced=False)
     blocks = list(fenced_blocks(answer))
-    if not blocks or _is_inside_text(answer[: blocks[0].start]):
+    if not blocks or _is_inside_text(answer, blocks[0], language):
+        return Extraction((whole,), whole, 0)
+    is_wordy = language is Language.MARKDOWN or (language is Language.TEXT and _is_of_words(name))
+    if is_wordy and _is_document(answer, blocks, language):
         return Extraction((whole,), whole, 0)
     if language is Language.MARKDOWN:
         return _find_document(answer, blocks, whole)
@@ -207,9 +231,50 @@ def find_code(answer: str, language: Language) -> Extraction:
     unnamed = named or [block for block in blocks if not block.tag]
     fitting = unnamed or (list(blocks) if language is Language.TEXT else [])
     chosen = _chosen(answer, fitting, language)
-    # Words with fences in between are no code; to JavaScript the words are a label, and a fence three templates.
-    is_possible = not (language.takes_prose or language in JAVASCRIPTS) and _FENCE.match(answer) is None
-    return Extraction((whole, *chosen) if is_possible else chosen, chosen[0] if chosen else None, len(fitting))
+    told = chosen[0] if chosen else None
+    if _FENCE.match(answer) is None:
+        # Words with fences in between are no code; to JavaScript the words are a label, and a fence three templates.
+        if not (language.takes_prose or language in JAVASCRIPTS):
+            chosen = (whole, *chosen)
+        elif language in PROBED and _begins_as_file(answer[: blocks[0].start], language):
+            chosen = (Candidate(answer, is_fenced=False, probe=_FENCE.sub(_PROBE, answer)), *chosen)
+    return Extraction(chosen, told, len(fitting))
+
+
+def _is_of_words(name: str) -> bool:
+    """Tell whether a file of a language that nobody here knows is words for people: a program's name ends otherwise."""
+    _, dot, ending = name.rpartition(".")
+    return not dot or ending.lower() in WORDY
+
+
+def _is_document(answer: str, blocks: Sequence[CodeBlock], language: Language) -> bool:
+    """Tell whether the words around a fence are the document that holds it, and none that announce the file."""
+    before, after = answer[: blocks[0].opens].strip("\ufeff \t\r\n"), answer[blocks[-1].end :]
+    after = after.partition("\n")[2].strip()
+    # A fenced file may well end in a fence of its own; what follows it says more.
+    if not before or chats(after) or refuses(before) or chats(before):
+        return False
+    parts = _paragraphs(before)
+    last = parts[-1].splitlines()[-1].strip()
+    if chats(parts[-1]) or chats(last):
+        return False
+    is_own = _names(blocks[0].tag, language)
+    if language is Language.MARKDOWN:
+        begins = _STRUCTURE[language].match(before) is not None
+        return begins and bool(after) and (not is_own or len(parts) > 1)
+    if len(parts) == 1 and (not after or is_sentence(last) or last[-1] in ".!?。！？:：" or _LABEL.fullmatch(last)):
+        return False
+    if last[-1] in ":：" and (is_own or not after):
+        return False
+    return not (is_own and all(map(is_sentence, parts)))
+
+
+def _begins_as_file(before: str, language: Language) -> bool:
+    """Tell whether the first line looks like the language and like no sentence: "make sure that it's so:"."""
+    bare = (line for line in before.strip("\ufeff \t\r\n").splitlines() if line.strip())
+    first = next((line for line in bare if not _is_comment(line, language)), "")
+    is_said = is_prose(first) and (is_sentence(first) or first.rstrip()[-1:] == ":")
+    return _STRUCTURE[language].match(first) is not None and not is_said
 
 
 def _find_document(answer: str, blocks: Sequence[CodeBlock], whole: Candidate) -> Extraction:
@@ -218,15 +283,26 @@ def _find_document(answer: str, blocks: Sequence[CodeBlock], whole: Candidate) -
     if outer is None and (blocks[0].tag or answer[: blocks[0].start].count("\n") > 1):
         return Extraction((whole,), whole, 0)  # its fences hold examples
     outer = outer or blocks[0]
-    # A fence with a tag opens a block of the file's own, one without ends the newest that is open.
-    depth, end = 1, None
-    for fence in _FENCE.finditer(answer, outer.start):
-        depth += 1 if fence["info"].strip() else -1
-        if depth == 0:
-            end = fence.start()
-            break
+    end = _nested_end(answer, outer)
     found = Candidate(answer[outer.start : len(answer) if end is None else end], end is not None)
     return Extraction((found,), found, 1)
+
+
+def _nested_end(answer: str, block: CodeBlock, *, takes_indented: bool = True) -> int | None:
+    """Find where a block ends whose text has fences: one with a tag opens a block, one without ends the newest.
+
+    Shorter fences are text, and so are those that are indented further unless it `takes_indented` ones.
+    """
+    opening, depth = _FENCE.match(answer, block.opens), 1
+    assert opening is not None, "a block begins with its fence"
+    for fence in _FENCE.finditer(answer, block.start):
+        is_further = len(fence["indent"]) > len(opening["indent"]) and not takes_indented
+        if is_further or not fence["fence"].startswith(opening["fence"]):
+            continue
+        depth += 1 if fence["info"].strip() else -1
+        if depth == 0:
+            return fence.start()
+    return None
 
 
 def fenced_blocks(answer: str) -> Iterator[CodeBlock]:
@@ -247,7 +323,7 @@ def fenced_blocks(answer: str) -> Iterator[CodeBlock]:
 
 def _block(opening: re.Match[str], end: int, *, is_closed: bool) -> CodeBlock:
     words = opening["info"].split(maxsplit=1)
-    return CodeBlock(words[0].lower() if words else "", min(opening.end(), end), end, is_closed)
+    return CodeBlock(words[0].lower() if words else "", opening.start(), min(opening.end(), end), end, is_closed)
 
 
 def _names(tag: str, language: Language) -> bool:
@@ -260,16 +336,56 @@ def _chosen(answer: str, fitting: Sequence[CodeBlock], language: Language) -> tu
         return ()
     block = fitting[0]
     found = Candidate(answer[block.start : block.end], block.is_closed)
+    if language.takes_prose:
+        end = _nested_end(answer, block, takes_indented=False)
+        return (found if end is None else Candidate(answer[block.start : end]),)
     *_, last = _FENCE.finditer(answer)
-    if language.takes_prose or last.start() <= block.end or last["info"].strip():
+    if last.start() <= block.end or last["info"].strip():
         return (found,)
     return (found, Candidate(answer[block.start : last.start()]))  # the file has fences of its own
 
 
-def _is_inside_text(before: str) -> bool:
-    """Tell whether a place stands inside a string of several lines or a comment that the text before it opens."""
-    return before.count('"""') % 2 == 1 or before.count("'''") % 2 == 1 or before.rfind("/*") > before.rfind("*/")
+def _is_inside_text(answer: str, block: CodeBlock, language: Language) -> bool:
+    """Tell whether a fence stands inside a string of several lines or a comment that the text before it opens."""
+    before = answer[: block.opens]
+    if before.count('"""') % 2 == 1 or before.count("'''") % 2 == 1 or before.rfind("/*") > before.rfind("*/"):
+        return True
+    if language in (*JAVASCRIPTS, Language.GO) and len(_BACKTICK.findall(before)) % 2 == 1:
+        return True
+    if language is Language.HTML:
+        is_page = _PAGE.match(before) is not None and _TAGGED_END.search(answer, block.end) is not None
+        return is_page or before.rfind("<!--") > before.rfind("-->")
+    if language is Language.YAML and answer[block.opens] == " ":
+        return _is_inside_scalar(before, len(answer[block.opens : block.start].split("`")[0].split("~")[0]))
+    if language is Language.RUBY and before.rfind("\n=begin") > before.rfind("\n=end"):
+        return True
+    *_, here = [None, *_HEREDOC.finditer(before)]
+    if here is None:
+        return False
+    ends = re.compile(rf"^[ \t]*{re.escape(here['word'])}[;,)]*[ \t]*\r?$", re.MULTILINE)
+    return not ends.search(before, here.end()) and ends.search(answer, block.end) is not None
 
 
-_FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^\r\n]*)\r?(?:\n|\Z)", re.MULTILINE)
+def _is_inside_scalar(before: str, indented: int) -> bool:
+    """Tell whether a line so far indented belongs to the text of several lines that a key or an item of YAML opens."""
+    for line in reversed(before.splitlines()):
+        if line.strip() and len(line) - len(line.lstrip(" ")) < indented:
+            return _SCALAR.search(line) is not None
+    return False
+
+
+PROBED = (Language.YAML, Language.BASH, Language.SQL, Language.RUBY)
+WORDY = frozenset({"txt", "text", "rst", "adoc", "asciidoc", "org", "tex", "log", "eml"})
+_PROBE = r"\g<indent>) a: b: (\g<info>\n"
+_BACKTICK = re.compile(r"(?<!\\)`")
+_PAGE = re.compile(
+    r"\s*<(!doctype|!--|html|head|body|div|p|section|main|article|pre|h[1-6]|ul|ol|table|script|style|template|header|nav|"
+    r"form)\b",
+    re.IGNORECASE,
+)
+_TAGGED_END = re.compile(r"</\w+>")
+_HEREDOC = re.compile(r"<<[-~]?[ \t]*([\"']?)(?P<word>[A-Za-z_]\w*)\1")
+_SCALAR = re.compile(r"(?:[:-]|^)[ \t]+(?:[!&]\S+[ \t]+)*[|>][-+\d]{0,2}[ \t]*(?:#.*)?$")
+_LABEL = re.compile(r"[#*_`<>].*|\S+\.\w+")
+_FENCE = re.compile(r"^(?P<indent> {0,3})(?P<fence>`{3,}|~{3,})(?P<info>[^\r\n]*)\r?(?:\n|\Z)", re.MULTILINE)
 _WORD = re.compile(r"[a-z0-9]+")
