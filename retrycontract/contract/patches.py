@@ -1,9 +1,9 @@
-"""JSON Patch (RFC 6902), as far as corrections need it: make one from two documents, and apply one."""
+"""Apply JSON Patch (RFC 6902), as far as corrections need it."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 from retrycontract.contract import pointers
@@ -21,14 +21,6 @@ class PatchError(ValueError):
         super().__init__(f"operation {position}: {reason}")
 
 
-def make_patch(before: Any, after: Any) -> list[Operation]:
-    """List the add, replace and remove operations that turn one document into the other.
-
-    What is equal in both is not named: a value that was redacted in `before` and left alone never travels.
-    """
-    return list(_difference(before, after, pointers.ROOT))
-
-
 def apply_patch(document: Any, patch: Sequence[Operation]) -> Any:
     """Return the document as the patch leaves it; raises PatchError when an operation does not fit.
 
@@ -41,35 +33,6 @@ def apply_patch(document: Any, patch: Sequence[Operation]) -> Any:
         except LookupError as error:
             raise PatchError(position, str(error)) from None
     return draft.document
-
-
-def _difference(before: Any, after: Any, pointer: str) -> Iterator[Operation]:
-    if isinstance(before, dict) and isinstance(after, dict):
-        for key in before:
-            if key not in after:
-                yield {"op": "remove", "path": pointers.join(pointer, key)}
-        for key, value in after.items():
-            where = pointers.join(pointer, key)
-            if key in before:
-                yield from _difference(before[key], value, where)
-            else:
-                yield {"op": "add", "path": where, "value": value}
-    elif isinstance(before, list) and isinstance(after, list):
-        shared = min(len(before), len(after))
-        for index in range(shared):
-            yield from _difference(before[index], after[index], pointers.join(pointer, index))
-        # From the end: each removal would move the items behind it.
-        for index in range(len(before) - 1, shared - 1, -1):
-            yield {"op": "remove", "path": pointers.join(pointer, index)}
-        for value in after[shared:]:
-            yield {"op": "add", "path": f"{pointer}/-", "value": value}
-    elif not _same(before, after):
-        yield {"op": "replace", "path": pointer, "value": after}
-
-
-def _same(before: Any, after: Any) -> bool:
-    """Compare JSON scalars; true is not 1, and neither is 1.0, which is no integer to draft 4."""
-    return type(before) is type(after) and bool(before == after)
 
 
 class _Draft:

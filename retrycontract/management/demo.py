@@ -18,7 +18,7 @@ from dashboard.navigation import Role
 from retrycontract.management.commands.create_operator import create_operator
 from retrycontract.store.models import Call, Door
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.people.admit import admit_agent, issue_key
+from retrycontract.usecases.people.admit import admit_agent, issue_key, with_a_way_in
 from retrycontract.usecases.tools.register_tool import ToolSettings, register_tool
 
 OPERATOR = "operator"
@@ -43,8 +43,8 @@ TOOLS = {"book_flight": (BOOK_FLIGHT, "Book seats on a flight.")}
 
 
 def first_operator() -> str | None:
-    """Make the first operator; returns the password, or None when somebody can log in already."""
-    if User.objects.exists():
+    """Make the first operator; returns the password, or None when somebody has a way in already."""
+    if with_a_way_in().exists() or User.objects.filter(username__iexact=OPERATOR).exists():
         return None
     with write_transaction():  # an operator whose password nobody was told would keep everybody out
         password = create_operator(OPERATOR, Role.OPERATOR)

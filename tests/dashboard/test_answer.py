@@ -93,7 +93,7 @@ def test_an_answer_without_words_is_refused(desk: Client, decision: str) -> None
     [
         ({"text": "x" * (MAX_TEXT + 1)}, f"at most {MAX_TEXT} can be sent"),
         ({"decision": "corrected", "arguments": json.dumps(WRONG)}, "/region VAL-008 Invalid enum value"),
-        ({"decision": "corrected", "arguments": '{"service": 1,\n}'}, "line 2, column 1"),
+        ({"decision": "corrected", "arguments": '{"service": 1,\n}'}, "line 1, column 14"),
         ({"decision": "corrected", "arguments": '{"a": 1, "a": 2}'}, 'the key "a" appears twice'),
         ({"decision": "corrected", "arguments": '{"service": NaN}'}, "NaN is not JSON"),
         ({"decision": "corrected", "arguments": ""}, "the text is empty"),

@@ -162,6 +162,14 @@ def nobody(_: Setup) -> None:
     User.objects.update(is_active=False)
 
 
+def seeded_alone(_: Setup) -> None:
+    User.objects.all().delete()
+    User.objects.create(username="seeded")
+    unusable = User(username="invited")
+    unusable.set_unusable_password()
+    unusable.save()
+
+
 def never_copied(_: Setup) -> None:
     make_tool(make_agent())
     submit(make_agent(), RIGHT, at=timezone.now() - timedelta(days=8))
@@ -267,6 +275,7 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (left_open, "FAIL", "history", "let everybody change history: empty the table"),
     (event_of_tomorrow, "warn", "clock", "in the future"),
     (nobody, "warn", "operators", "retrycontract operator create"),
+    (seeded_alone, "warn", "operators", "Nobody can log in: retrycontract operator create"),
     (never_copied, "warn", "backups", "There is no copy, and calls since .*: retrycontract backup FILE"),
     (copied(days=8), "warn", "backups", "The newest copy is of .*: retrycontract backup FILE"),
     (message(tries=9, given_up_at=timezone.now()), "warn", "messages", "1 were given up"),

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.utils import timezone
 
 from retrycontract.management.commands.up import gather_files
 from retrycontract.management.demo import first_operator
+from retrycontract.store.models import ProviderIdentity
+from tests.factories import PASSWORD
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +32,35 @@ def test_nobody_is_kept_out_by_an_operator_whose_password_was_never_written(
     password = first_operator()
     assert (tmp_path / "none" / "operator_password").read_text() == f"{password}\n"
     assert User.objects.get().check_password(password)
+
+
+@pytest.mark.django_db
+def test_operators_who_have_no_way_in_do_not_count(tmp_path: Path, settings: SettingsWrapper) -> None:
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"data_dir": tmp_path})
+    call_command("seed", calls=1)
+    unusable = User(username="invited")
+    unusable.set_unusable_password()
+    unusable.save()
+    assert first_operator() is not None
+    assert first_operator() is None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("way_in", ["password", "provider", "switched off", "their name"])
+def test_no_operator_is_made_beside_those_who_have_a_way_in(
+    tmp_path: Path, settings: SettingsWrapper, way_in: str
+) -> None:
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"data_dir": tmp_path})
+    user = User.objects.create(username="Operator" if way_in == "their name" else "mia")
+    if way_in == "provider":
+        ProviderIdentity.objects.create(
+            operator=user, issuer="https://id.example", subject="1", linked_at=timezone.now()
+        )
+    elif way_in != "their name":
+        user.set_password(PASSWORD)
+        user.is_active = way_in == "password"
+        user.save()
+    assert first_operator() is None
 
 
 @pytest.mark.parametrize("change", ["a new text", "a new file", "what was gathered is gone"])

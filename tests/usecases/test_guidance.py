@@ -154,7 +154,7 @@ REFUSED_EDITS: dict[str, tuple[Edit, Edit]] = {
     "part of a redacted string": ({}, {"password": "[REDACTED: PASSWORD]!"}),
     "another field gets the mark": ({}, {"user": "[REDACTED: PASSWORD]"}),
     "a new field gets the mark": ({}, {"options": {"password": "[REDACTED: PASSWORD]"}}),
-    "a list's item is moved": ({"tags": ["plain", TOKEN]}, {"tags": ["[REDACTED: GITHUB_TOKEN]", "plain"]}),
+    "a list's item is copied": ({"tags": ["plain", TOKEN]}, {"tags": ["plain"] + 2 * ["[REDACTED: GITHUB_TOKEN]"]}),
     "below a redacted name": (
         {"options": {TOKEN: {"deep": 1}}},
         {"options": {"[REDACTED: GITHUB_TOKEN]": {"deep": 2}}},
@@ -169,6 +169,14 @@ def test_an_edited_or_moved_redaction_mark_is_refused(sent: Edit, edit: Edit) ->
         answer(call, make_user(), Decision.CORRECTED, arguments=stored(call) | {"attempts": 1} | edit)
     assert "redacted" in refused.value.reason.lower()
     assert call.escalations.get().state == "open"
+
+
+def test_a_secret_goes_with_its_item_to_another_place_of_a_list() -> None:
+    call = blocked_login(tags=["plain", TOKEN, "other"])
+    tags = ["[REDACTED: GITHUB_TOKEN]", "plain"]
+    guidance = answer(call, make_user(), Decision.CORRECTED, arguments=stored(call) | {"attempts": 1, "tags": tags})
+    sent = {"user": "mia", "password": "hunter2hunter2", "attempts": "x", "tags": ["plain", TOKEN, "other"]}
+    assert apply_patch(sent, guidance.patch)["tags"] == [TOKEN, "plain"]
 
 
 def test_corrected_arguments_must_match_the_schema_that_the_call_is_pinned_to() -> None:

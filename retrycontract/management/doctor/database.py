@@ -16,6 +16,7 @@ from retrycontract.management.doctor import Finding, fail, ok, warn
 from retrycontract.management.doctor.surroundings import LOCAL, patches
 from retrycontract.store.history import is_left_open, missing_guards
 from retrycontract.store.models import Call, Event
+from retrycontract.usecases.people.admit import with_a_way_in
 
 FULL = 2  # PRAGMA synchronous
 OLDEST_POSTGRESQL = 150_000
@@ -89,8 +90,8 @@ def clock(now: datetime) -> Iterator[Finding]:
 
 def operators() -> Iterator[Finding]:
     """Look for somebody who can answer."""
-    if User.objects.filter(is_active=True).exists():
-        yield ok("operators", f"{User.objects.filter(is_active=True).count()} can log in.")
+    if count := with_a_way_in().filter(is_active=True).count():
+        yield ok("operators", f"{count} can log in.")
     else:
         yield warn("operators", "Nobody can log in: retrycontract operator create NAME --role admin")
 

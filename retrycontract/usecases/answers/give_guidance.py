@@ -17,7 +17,7 @@ from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.guidance import MAX_TEXT, Answer, render_guidance
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.outputs import Kind
-from retrycontract.contract.patches import make_patch
+from retrycontract.contract.redaction.changes import make_patch
 from retrycontract.contract.redaction.sanitizer import has_redaction
 from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.contract.webhooks import WebhookEvent

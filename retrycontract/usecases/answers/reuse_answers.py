@@ -17,7 +17,8 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.guidance import MAX_STANDING, MAX_TEXT, Answer, standing_words
 from retrycontract.contract.lifecycle import CallState, Move, Status
 from retrycontract.contract.outputs import MAX_WORDS
-from retrycontract.contract.patches import PatchError, apply_patch, make_patch
+from retrycontract.contract.patches import PatchError, apply_patch
+from retrycontract.contract.redaction.changes import make_patch
 from retrycontract.contract.redaction.sanitizer import has_redaction
 from retrycontract.store.models import (
     AnswerRecord,
