@@ -81,7 +81,7 @@ class DueCall:
 class ExchangeReport:
     """Say what became of an answer: `outcome` is none, valid, observed, rescued, repaired, blocked or unchecked.
 
-    `asked` counts how often the upstream was asked, with or without an answer, `codes` are those of all mistakes, `call_ids` those of Blocked
+    `asked` counts how often the upstream was asked, `codes` are those of all mistakes, `call_ids` those of Blocked
     calls, `dialect` is that in which calls stood in the text, and `repeated` names the tools of calls that are the same
     again.
     """
