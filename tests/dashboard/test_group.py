@@ -199,7 +199,9 @@ def test_each_agent_reads_the_fix_of_its_own_output_and_the_page_says_so(desk: C
     assert [given[call.pk]["replicas"] for call in (first, other)] == [2, 9]
 
 
-def test_of_many_fixes_the_first_are_shown_and_the_others_counted(desk: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_fixes_the_first_are_shown_and_the_others_counted(
+    desk: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(group_answer, "SHOWN_FIXES", 2)
     calls = make_group(5, output={"service": "web", "region": "eu-west-1", "replicas": "4"})
     fix = {"call": ids(*calls), "decision": "corrected", "fix": "near", "text": "", "grant": "2", "preview": "yes"}
