@@ -10,6 +10,7 @@ from typing import Any
 from retrycontract.config.variables import PREFIX
 from retrycontract.contract.configuration import SECTIONS, SETTINGS, ConfigurationError, RetryConfiguration, snake_case
 
+ROOT = ("tools", "validation")
 DEFAULT_PATH = Path(".agent/config.yml")
 OURS = frozenset(name for names in SECTIONS.values() for name in names)
 WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
@@ -38,14 +39,17 @@ def _read(path: Path) -> Mapping[str, Any]:
     import yaml  # a megabyte, which who has no such file is spared
 
     try:
-        document = yaml.safe_load(text) or {}
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        _refuse_twice(node, str(path))
+        document = (loader.construct_document(node) if node else None) or {}
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "the file"
         raise ConfigurationError(str(path), where, "this is not YAML") from None
     _refuse_misplaced(document, str(path))
     section = document
-    for key in ("tools", "validation"):
+    for key in ROOT:
         if not isinstance(section, Mapping):
             raise ConfigurationError(str(path), key, "must be a mapping")
         for name in section:
@@ -54,6 +58,25 @@ def _read(path: Path) -> Mapping[str, Any]:
     if not isinstance(section, Mapping):
         raise ConfigurationError(str(path), "tools.validation", "must be a mapping of sections")
     return section
+
+
+def _refuse_twice(node: Any, source: str, above: tuple[str, ...] = ()) -> None:
+    """Refuse a key that stands twice in one mapping of ours, of which YAML's reader would take the last."""
+    lines: dict[str, int] = {}
+    for key, value in node.value if node is not None and node.id == "mapping" else ():
+        if key.id != "scalar" or key.value == "<<":
+            continue
+        # The first two keys are found in any case; what stands beside them belongs to others.
+        name = key.value if len(above) >= len(ROOT) else key.value.lower()
+        if len(above) < len(ROOT) and name != ROOT[len(above)]:
+            continue
+        place, line = ".".join([*above, key.value]), key.start_mark.line + 1
+        if name in lines:
+            raise ConfigurationError(source, place, f"stands twice, in line {lines[name]} and line {line}: keep one")
+        lines[name] = line
+        # Deeper than overrides.TOOL.SECTION nothing is ours; an alias could lead round for ever.
+        if len(above) < len(ROOT) + 3:
+            _refuse_twice(value, source, (*above, key.value))
 
 
 def _refuse_misplaced(document: Any, source: str) -> None:

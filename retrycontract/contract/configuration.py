@@ -100,17 +100,7 @@ class RetryConfiguration:
     @classmethod
     def from_mapping(cls, section: Mapping[str, Any], *, source: str) -> Self:
         """Read the `tools.validation` section, snake_case or PascalCase; raises ConfigurationError."""
-        flat: dict[str, Any] = {}
-        for key, value in section.items():
-            name = snake_case(str(key))
-            if name == "overrides":
-                flat["overrides"] = tuple(_overrides(value, source=source))
-            elif name in SECTIONS:
-                flat.update(_settings(value, allowed=_allowed(key, name), where=str(key), source=source))
-            else:
-                known = ", ".join([*SECTIONS, "overrides"])
-                raise ConfigurationError(source, f"tools.validation.{key}", f"unknown section; known are {known}")
-        return cls(**flat)
+        return cls(**_collected(_top(section, source=source), source=source))
 
 
 SETTINGS = frozenset(setting.name for setting in fields(RetryConfiguration)) - {"overrides"}
@@ -186,27 +176,53 @@ def _problem_of_override(name: str, value: Any) -> str | None:
     return _problem(name, value)
 
 
+def _top(section: Mapping[str, Any], *, source: str) -> Iterator[tuple[str, str, Any]]:
+    for key, value in section.items():
+        name = snake_case(str(key))
+        if name == "overrides":
+            yield name, str(key), tuple(_overrides(value, source=source))
+        elif name == "mode":
+            yield name, str(key), _checked(name, value, where=str(key), source=source)
+        elif name in SECTIONS:
+            yield from _settings(value, allowed=_allowed(key, name), where=str(key), source=source)
+        else:
+            known = ", ".join([*SECTIONS, "mode", "overrides"])
+            raise ConfigurationError(source, f"tools.validation.{key}", f"unknown section; known are {known}")
+
+
+def _collected(given: Iterator[tuple[str, str, Any]], *, source: str) -> dict[str, Any]:
+    """Gather values by name; of two spellings or sections that set the same, neither may win unseen."""
+    places: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    for name, where, value in given:
+        if name in places:
+            raise ConfigurationError(source, where, f"sets {name}, as {places[name]} does: keep one")
+        places[name], values[name] = where, value
+    return values
+
+
 def _overrides(value: Any, *, source: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if not isinstance(value, Mapping):
         raise ConfigurationError(source, "overrides", "must map tool names or globs to settings")
     for tool, changes in value.items():
         if not isinstance(changes, Mapping):
             raise ConfigurationError(source, f"overrides.{tool}", "must be a mapping of settings")
-        merged: dict[str, Any] = {}
-        for key, setting in changes.items():
-            name, where = snake_case(str(key)), f"overrides.{tool}.{key}"
-            if name in SECTIONS:
-                merged.update(_settings(setting, allowed=_allowed(key, name), where=where, source=source))
-                if common := sorted(FOR_EVERY_TOOL & merged.keys()):
-                    raise ConfigurationError(
-                        source, f"{where}.{common[0]}", _problem_of_override(common[0], None) or ""
-                    )
-            elif name == "mode" or name in SERVICE_OVERRIDES:
-                merged[name] = _checked(name, setting, where=where, source=source)
-            else:
-                known = ", ".join([*SECTIONS, "mode", *sorted(SERVICE_OVERRIDES)])
-                raise ConfigurationError(source, where, f"unknown key; known are {known}")
-        yield str(tool), merged
+        yield str(tool), _collected(_of_tool(str(tool), changes, source=source), source=source)
+
+
+def _of_tool(tool: str, changes: Mapping[str, Any], *, source: str) -> Iterator[tuple[str, str, Any]]:
+    for key, setting in changes.items():
+        name, where = snake_case(str(key)), f"overrides.{tool}.{key}"
+        if name in SECTIONS:
+            given = list(_settings(setting, allowed=_allowed(key, name), where=where, source=source))
+            if common := sorted(FOR_EVERY_TOOL & {each for each, _, _ in given}):
+                raise ConfigurationError(source, f"{where}.{common[0]}", _problem_of_override(common[0], None) or "")
+            yield from given
+        elif name == "mode" or name in SERVICE_OVERRIDES:
+            yield name, where, _checked(name, setting, where=where, source=source)
+        else:
+            known = ", ".join([*SECTIONS, "mode", *sorted(SERVICE_OVERRIDES)])
+            raise ConfigurationError(source, where, f"unknown key; known are {known}")
 
 
 def _allowed(key: Any, name: str) -> tuple[str, ...]:
@@ -214,7 +230,7 @@ def _allowed(key: Any, name: str) -> tuple[str, ...]:
     return tuple(chain.from_iterable(SECTIONS.values())) if key == "Retry" else SECTIONS[name]
 
 
-def _settings(value: Any, *, allowed: tuple[str, ...], where: str, source: str) -> Iterator[tuple[str, Any]]:
+def _settings(value: Any, *, allowed: tuple[str, ...], where: str, source: str) -> Iterator[tuple[str, str, Any]]:
     if not isinstance(value, Mapping):
         raise ConfigurationError(source, where, "must be a mapping of settings")
     for key, setting in value.items():
@@ -224,7 +240,7 @@ def _settings(value: Any, *, allowed: tuple[str, ...], where: str, source: str) 
             name = "sanitizer_mode"
         if name not in allowed:
             raise ConfigurationError(source, f"{where}.{key}", f"unknown key; known are {', '.join(allowed)}")
-        yield name, _checked(name, setting, where=f"{where}.{key}", source=source)
+        yield name, f"{where}.{key}", _checked(name, setting, where=f"{where}.{key}", source=source)
 
 
 def _checked(name: str, value: Any, *, where: str, source: str) -> Any:

@@ -91,6 +91,35 @@ def test_where_something_might_be_lost_nothing_is_taken_out(response: Any) -> No
     assert (found.is_valid, found.is_parsed) == (False, False)
 
 
+@pytest.mark.parametrize(
+    "response",
+    [
+        f"Do not send {VALUE}. Send nothing.", f"Don’t ever run this: {VALUE}",
+        f"You must not use\n```json\n{VALUE}\n```",
+        "As shown in [1] I cannot do that.", "I read [12], and I can't answer.",
+    ],
+)  # fmt: skip
+def test_a_value_that_words_withhold_and_a_footnote_are_no_response(response: str) -> None:
+    found = check(response, schema=True)
+    assert [(error.keyword, error.severity) for error in found.errors] == [("refused", ErrorSeverity.ERROR)]
+    assert not found.is_parsed
+
+
+@pytest.mark.parametrize(
+    ("response", "value"),
+    [
+        ('Do not send it twice: {"path": "a"}', {"path": "a"}),
+        ('Here: {"path": "do not send [x]"}', {"path": "do not send [x]"}),
+        ('Do not wait.\n\n```json\n{"path": "never use {x}"}\n```', {"path": "never use {x}"}),
+        ("The answer is [1].", [1]),
+        ("Here it is: [1]", [1]),
+    ],
+)
+def test_a_value_that_nothing_withholds_is_one(response: str, value: Any) -> None:
+    assert check(response, schema=True).parsed == value
+    assert not check("See [1] for details", schema=True).is_valid
+
+
 @pytest.mark.parametrize("kind", [Kind.AGENT_RESPONSE, Kind.TOOL_CALL, Kind.EXTRACTION])
 @pytest.mark.parametrize(
     "response",

@@ -126,7 +126,7 @@ def test_the_flat_pascal_case_form_has_everything_under_retry() -> None:
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ({"retires": {}}, "tools.validation.retires: unknown section; known are retry, formatting, sanitizing, overr"),
+        ({"retires": {}}, "tools.validation.retires: unknown section; known are retry, formatting, sanitizing, mode"),
         ({"retry": {"max_attempt": 3}}, "retry.max_attempt: unknown key; known are max_attempts, track_history"),
         ({"retry": {"max_message_length": 900}}, "retry.max_message_length: unknown key"),
         ({"retry": 3}, "retry: must be a mapping of settings"),

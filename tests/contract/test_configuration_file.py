@@ -148,3 +148,63 @@ def test_without_a_path_the_file_of_the_working_folder_is_read(tmp_path: Path, m
     (tmp_path / ".agent" / "config.yml").write_text("tools: {validation: {retry: {max_attempts: 7}}}")
     monkeypatch.chdir(tmp_path)
     assert load_configuration().max_attempts == 7
+
+
+def within(text: str) -> str:
+    return f"tools: {{validation: {{{text}}}}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (within("retry: {max_attempts: 4, max_attempts: 5}"),
+         "tools.validation.retry.max_attempts: stands twice, in line 1 and line 1: keep one"),
+        ('{"tools": {"validation": {"retry": {"max_attempts": 4,\n"max_attempts": 5}}}}',
+         "tools.validation.retry.max_attempts: stands twice, in line 1 and line 2: keep one"),
+        (within("retry: {max_attempts: 4},\n retry: {track_history: true}"),
+         "tools.validation.retry: stands twice, in line 1 and line 2: keep one"),
+        (within("mode: observe, mode: enforce"), "tools.validation.mode: stands twice, in line 1 and line 1: keep one"),
+        (within("retry: {max_attempts: 5, MaxAttempts: 4}"),
+         "retry.MaxAttempts: sets max_attempts, as retry.max_attempts does: keep one"),
+        (within("retry: {max_attempts: 4}, Retry: {MaxAttempts: 5}"),
+         "Retry.MaxAttempts: sets max_attempts, as retry.max_attempts does: keep one"),
+        (within("Retry: {MaxErrorsShown: 4}, formatting: {max_errors_shown: 5}"),
+         "formatting.max_errors_shown: sets max_errors_shown, as Retry.MaxErrorsShown does: keep one"),
+        (within("mode: observe, Mode: enforce"), "Mode: sets mode, as mode does: keep one"),
+        (within("sanitizing: {mode: strict, sanitizer_mode: balanced}"),
+         "sanitizing.sanitizer_mode: sets sanitizer_mode, as sanitizing.mode does: keep one"),
+        (within("overrides: {x: {mode: observe, Mode: enforce}}"),
+         "overrides.x.Mode: sets mode, as overrides.x.mode does: keep one"),
+        (within("overrides: {x: {mode: observe},\n x: {mode: enforce}}"),
+         "tools.validation.overrides.x: stands twice, in line 1 and line 2: keep one"),
+        (within('overrides: {1: {mode: observe}, "1": {mode: enforce}}'),
+         "tools.validation.overrides.1: stands twice, in line 1 and line 1: keep one"),
+        (within("overrides: {x: {retry: {max_attempts: 2, max_attempts: 3}}}"),
+         "tools.validation.overrides.x.retry.max_attempts: stands twice, in line 1 and line 1: keep one"),
+        (within("overrides: {}, Overrides: {}"), "Overrides: sets overrides, as overrides does: keep one"),
+        ("tools: {validation: {}}\nTools: {Validation: {}}", "Tools: stands twice, in line 1 and line 2: keep one"),
+        ("tools: {validation: {}, Validation: {}}", "tools.Validation: stands twice, in line 1 and line 1: keep one"),
+        (within("mode: strict"), "mode: must be 'observe' or 'enforce', not 'strict'"),
+    ],
+)  # fmt: skip
+def test_what_is_set_twice_is_refused_with_both_places(file: Path, text: str, message: str) -> None:
+    file.write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        load_configuration(file)
+    assert str(caught.value) == f"{file}: {message}"
+
+
+@pytest.mark.parametrize("text", [within("mode: observe"), "Tools: {Validation: {Mode: observe}}"])
+def test_the_mode_of_all_tools_stands_beside_the_sections(file: Path, text: str) -> None:
+    file.write_text(text)
+    assert load_configuration(file).mode == load_configuration(file).for_tool("x").mode == "observe"
+    assert load_configuration(file, {"RETRYCONTRACT_MODE": "enforce"}).mode == "enforce"
+
+
+def test_what_others_write_twice_is_left_to_them(file: Path) -> None:
+    file.write_text(
+        "a: 1\na: 2\nb: &b [*b]\ntools: {c: 1, c: 2, validation: {retry: &r {max_attempts: 4}, "
+        "overrides: {x: {retry: {<<: *r}}, y: {retry: {<<: *r, max_attempts: 5}}}}}"
+    )
+    configuration = load_configuration(file)
+    assert [configuration.for_tool(tool).max_attempts for tool in "xyz"] == [4, 5, 4]

@@ -274,6 +274,12 @@ _OPENING = re.compile(r"[\[{]")
 _BEGUN = re.compile(
     r"""\{\s*(?:(["'“‘])[^"'“”‘’{}\n]{1,80}["'”’]|[A-Za-z_$][\w$-]{0,80})\s*:\s*(?=["'“‘\[{\d-]|[TtFfNn])"""
 )
+# "Do not send {…}": the words before a value withhold it.
+_WITHHELD = re.compile(
+    r"\b(?:do not|don't|never|must not|mustn't|should not|shouldn't|not allowed to|nicht)\s+(?:ever\s+)?"
+    r"(?:send|use|submit|call|run|execute|return|output|answer|reply|give|write|make)(?:\s+(?:this|it|with))?:?\s+`?\Z"
+)
+_FOOTNOTE = re.compile(r"\w \[\d{1,3}\],? +\w")
 _FENCE_MARK = re.compile(r"(?:`{3,}|~{3,})\w*")
 _LEAD = re.compile(r"(?:[:：]\s*|\n[ \t]*)`?\Z")
 _LINE_END = re.compile(r"`?[.。]?[ \t\r]*(?:\n|\Z)")
@@ -312,7 +318,18 @@ def no_attempt(answer: str, *, has_tags: bool = False, kind: Kind = Kind.SOURCE_
 
 def refuses_around(answer: str, kind: Kind) -> bool:
     """Tell whether the words around a value, in a fence or not, decline and do not hand it over."""
-    return no_attempt(_FENCE_MARK.sub("", answer), kind=kind) is FaultKind.REFUSED
+    words = _FENCE_MARK.sub("", answer)
+    value, plain = _OPENING.search(words), _plain(words[:OPENING])
+    if value is not None and _WITHHELD.search(_plain(words[max(0, value.start() - MAX_LEAD) : value.start()])):
+        return True
+    if cites(words) and _alternatives(_DECLINES, begins=_WORD_START).search(plain):
+        return True
+    return no_attempt(words, kind=kind) is FaultKind.REFUSED
+
+
+def cites(answer: str) -> bool:
+    """Tell whether all that a text has in brackets is a footnote's number: "as [1] says"."""
+    return _FOOTNOTE.search(answer) is not None and len(_OPENING.findall(answer)) == 1
 
 
 def _words_around_values(text: str, kind: Kind) -> tuple[str, list[int]]:
