@@ -398,6 +398,11 @@ def test_a_broken_file_does_not_pass_for_what_stands_in_its_fence(name: str, ans
     assert not check(name, answer).is_valid
 
 
+def test_a_long_line_before_a_fence_is_judged_in_one_walk() -> None:
+    # Where each sign begins a walk to the line's end, this takes hours.
+    assert check("a.yaml", "- " + "!- " * 500_000 + f"\n  {F}\n  x\n  {F}\n").parsed == "  x\n"
+
+
 # Each way of handing a file over, with what the fence holds; `{}` is the fenced file.
 ANNOUNCED = (
     "Here is the file:\n\n{}", "{}\n\nLet me know!", "The file:\n{}\nIt's done.", "Here's it\n\n{}\n\nThat's all.",

@@ -370,7 +370,7 @@ def _is_inside_scalar(before: str, indented: int) -> bool:
     """Tell whether a line so far indented belongs to the text of several lines that a key or an item of YAML opens."""
     for line in reversed(before.splitlines()):
         if line.strip() and len(line) - len(line.lstrip(" ")) < indented:
-            return _SCALAR.search(line) is not None
+            return _SCALAR.search(line[-OPENING:]) is not None  # each sign of a long line may begin a walk to its end
     return False
 
 
