@@ -19,7 +19,7 @@ from django.views.decorators.http import require_GET
 
 from dashboard.navigation import is_staff
 from dashboard.shared.choices import MAX_OPTIONS, MOST_EXPORTED, Search, TimedChoices, plain, read_all, read_page
-from dashboard.shared.responses import TYPES, export
+from dashboard.shared.responses import TYPES, export, refused
 from retrycontract.store.models import Call, Door, Event
 from retrycontract.store.statements import different
 
@@ -183,6 +183,8 @@ def export_audit(request: HttpRequest, kind: str) -> HttpResponseBase:
         raise PermissionDenied
     if kind not in TYPES:
         raise Http404
+    if strange := EventChoices.unread(request.GET):
+        return refused(strange)
     return export("audit", kind, COLUMNS, _lines(EventChoices.of(request.GET).search, request.GET.get("after", "")))
 
 

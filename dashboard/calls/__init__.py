@@ -31,7 +31,7 @@ from dashboard.shared.choices import (
     read_page,
     state_word,
 )
-from dashboard.shared.responses import TYPES, export
+from dashboard.shared.responses import TYPES, export, refused
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.outputs import Kind
@@ -176,6 +176,8 @@ def export_calls(request: HttpRequest, kind: str) -> HttpResponseBase:
     """Give what was chosen as a file, from the page on that one looks at."""
     if kind not in TYPES:
         raise Http404
+    if strange := CallChoices.unread(request.GET):
+        return refused(strange)
     return export("calls", kind, COLUMNS, _lines(CallChoices.of(request.GET).search, request.GET.get("after", "")))
 
 

@@ -40,6 +40,7 @@ from retrycontract.usecases.answers.reuse_answers import proposed_arguments
 from retrycontract.usecases.calls.claim_call import claim_next
 
 SHOWN: Final = 100  # calls of one page, and so of one go: two seconds of work
+SHOWN_FIXES: Final = 10  # of the others, below the text that the first will read
 NEAR_MISS: Final = "near"  # the fix that each call's own errors suggest; others are records of what worked before
 GROUP_DECISIONS: Final = [
     (name.value, "Suggested fix" if entry.takes_arguments else entry.title, entry.group)
@@ -99,8 +100,7 @@ class GroupMember:
     @property
     def changes(self) -> tuple[Change, ...]:
         """Tell what the suggested fix changes in it; nothing where none is suggested."""
-        proposed = None if self.attempt is None else proposed_arguments(self.attempt)
-        return () if self.attempt is None or proposed is None else compare(self.attempt.output, proposed)
+        return _changes(self.attempt, proposed_arguments)
 
     @property
     def is_mended(self) -> bool:
@@ -314,22 +314,33 @@ def _following(operator: User, found: Call) -> str:
 
 
 def _drafted(form: GroupForm, waiting: WaitingGroup) -> dict[str, Any]:
-    """Draft the answer for one of the calls: the exact text, or what keeps it from being sent."""
+    """Draft the answer for one of the calls: the exact text, or what keeps it from being sent.
+
+    Of a correction `fixes` are what it changes in the others, each in its own output.
+    """
     if waiting.first is None or not form.is_valid():
         return {}
-    call, answer = waiting.first.call, form.answer
+    call, answer, fixes, more = waiting.first.call, form.answer, list[tuple[Row, tuple[Change, ...]]](), 0
     if answer["decision"] is Decision.CORRECTED:
-        attempt = (waiting.chosen or waiting.choices)[0].attempt
+        first, *others = waiting.chosen or waiting.choices
         correct = corrector(form.cleaned_data["fix"], Mistake.of(call))
-        answer["arguments"] = None if attempt is None else correct(attempt)
+        answer["arguments"] = None if first.attempt is None else correct(first.attempt)
         if answer["arguments"] is None:
             return {"refused": RefusedAnswerError(NO_FIX)}
+        fixes = [(one.row, _changes(one.attempt, correct)) for one in others[:SHOWN_FIXES]]
+        more = len(others) - len(fixes)
     try:
-        return {"draft": draft_guidance(call, **answer)}
+        return {"draft": draft_guidance(call, **answer), "is_group": True, "fixes": fixes, "more_fixes": more}
     except RefusedAnswerError as refused:
         return {"refused": refused}
     except ChildUnavailableError:
         return {"refused": RefusedAnswerError(UNCHECKABLE)}
+
+
+def _changes(attempt: Attempt | None, correct: Correct) -> tuple[Change, ...]:
+    """Tell what a correction changes in an output; nothing where it does not fit."""
+    fixed = None if attempt is None else correct(attempt)
+    return () if attempt is None or fixed is None else compare(attempt.output, fixed)
 
 
 def _at_hand(request: HttpRequest, waiting: WaitingGroup) -> AtHand:

@@ -120,6 +120,16 @@ class Choices:
         return cls(**{name: value if cls.offers(name, value) else "" for name, value in read.items()})
 
     @classmethod
+    def unread(cls, query: QueryDict) -> list[str]:
+        """Name what of an address would choose nothing: a page goes on without it, a file would hold everything."""
+        chosen, names = cls.of(query), {field.name for field in fields(cls)}
+        read = {name: bool(getattr(chosen, name)) for name in names}
+        read |= {"after": is_place(query.get("after", "")), "zone": is_time_zone(query.get("zone", ""))}
+        return sorted(
+            name for name, value in query.items() if name not in read or (str(value).strip() and not read[name])
+        )
+
+    @classmethod
     def offers(cls, _name: str, _value: str) -> bool:
         """Tell whether something may be chosen."""
         return True
@@ -262,10 +272,15 @@ class ListPage(Generic[Row]):
     is_cut: bool = False
 
 
+def is_place(after: str) -> bool:
+    """Tell whether a text is the place after which a page begins."""
+    return after.isascii() and after.isdecimal() and len(after) < 18
+
+
 def read_page(search: Search[Row], after: str, *, size: int = PAGE, look_at: int = MOST_LOOKED_AT) -> ListPage[Row]:
     """Read one page; `after` is the `following` of the page before, or the key of its last row."""
     rows = search.rows.order_by("-pk")
-    if after.isascii() and after.isdecimal() and len(after) < 18:
+    if is_place(after):
         rows = rows.filter(pk__lt=int(after))
     floor = None
     if search.sieve:

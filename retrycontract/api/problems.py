@@ -268,8 +268,8 @@ def _other_tool(_: HttpRequest, error: CallOfOtherToolError) -> HttpResponse:
 
 
 def _other_kind(_: HttpRequest, error: OtherKindError) -> HttpResponse:
-    detail = f"The tool is registered for another kind of output; send kind: {error.kind}."
-    return problem_response(409, "other-kind", detail)
+    detail = str(error)
+    return problem_response(409, "other-kind", f"{detail[0].upper()}{detail[1:]}.")
 
 
 def _ambiguous(_: HttpRequest, error: AmbiguousCallError) -> HttpResponse:

@@ -38,14 +38,21 @@ def misspelt(environ: Mapping[str, str]) -> Iterator[str]:
     strange = [name for name in given if name not in known and not name.startswith(OF_TESTS)]
     if not strange:
         return
-    # Only now, since the first words of a command do not wait for them.
-    from retrycontract.contract.advice.names import did_you_mean
+    # Only now, since the first words of a command do not wait for it.
     from retrycontract.contract.configuration import SETTINGS
 
     known |= {name.upper() for name in SETTINGS}
-    for name in strange:
-        if name not in known:
-            # Compared without the prefix that all share: with it everything looks alike.
-            nearest = did_you_mean(name, sorted(known))
-            advice = f"did you mean {PREFIX}{nearest}?" if nearest else "docs/settings.md lists them all"
-            yield f"{PREFIX}{name} is no setting: {advice}"
+    yield from (f"{PREFIX}{name} is no setting: {advice_for(name)}" for name in strange if name not in known)
+
+
+def advice_for(name: str) -> str:
+    """Name the variable that is nearest to a name without our prefix, or where all of them stand."""
+    from retrycontract.contract.advice.names import did_you_mean
+    from retrycontract.contract.configuration import SETTINGS
+
+    known = (
+        OF_THE_SERVICE | OF_OTHERS | {f"{each}_FILE" for each in OF_THE_SERVICE} | {each.upper() for each in SETTINGS}
+    )
+    # Compared without the prefix that all share: with it everything looks alike.
+    nearest = did_you_mean(name, sorted(known))
+    return f"did you mean {PREFIX}{nearest}?" if nearest else "docs/settings.md lists them all"

@@ -81,14 +81,14 @@ class DueCall:
 class ExchangeReport:
     """Say what became of an answer: `outcome` is none, valid, observed, rescued, repaired, blocked or unchecked.
 
-    `answers` counts what the upstream was asked for, `codes` are those of all mistakes, `call_ids` those of Blocked
+    `asked` counts how often the upstream was asked, `codes` are those of all mistakes, `call_ids` those of Blocked
     calls, `dialect` is that in which calls stood in the text, and `repeated` names the tools of calls that are the same
     again.
     """
 
     model: str
     outcome: str = "none"
-    answers: int = 1
+    asked: int = 1
     codes: list[str] = field(default_factory=list)
     call_ids: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -247,6 +247,7 @@ class Exchange:
         replies += [replace(one, text=f"{IN_TEXT}\n\n{one.text}") if is_text else one for one in told_in_words]
         self._request = self._wire.continued(self._request, newest, replies)
         while True:
+            self.report.asked += 1
             try:
                 return await self._ask(self._request)
             except (RefusedByUpstreamError, UpstreamError) as error:
@@ -271,7 +272,6 @@ class Exchange:
         """Give each new call to the one that it mends: of the same tool first; what nobody waits for is a new one."""
         self._answers.append(answer)
         self._words = None
-        self.report.answers += 1
         waiting = [one for one in self._due if one.is_wrong and not one.is_over]
         kept = [one for one in self._due if not one.is_wrong]
         mended: dict[int, DueCall] = {}

@@ -208,8 +208,11 @@ class JudgedRequest:
             await self._visit.answer(refusal.status, refusal.body, headers=refusal.headers, ours=ours)
             return
         except (UpstreamError, AnswerTooLargeError) as error:
-            self._report(exchange.report, UNAVAILABLE)
-            raise UpstreamError(str(error)) from error
+            ours, status = self._report(exchange.report, UNAVAILABLE), getattr(error, "status", 502)
+            if self._visit.has_begun:
+                raise UpstreamError(str(error)) from error
+            await self._visit.answer(status, self._wire.error(status, f"{error}."), ours=ours)
+            return
         self._remember(settled)
         body = content if settled.final is None else self._wire.final(settled.final)
         await self._visit.answer(200, body, headers=headers, ours=self._report(exchange.report))
@@ -254,7 +257,7 @@ class JudgedRequest:
         self._doorway.note(report)
         logger.info("%s %s: %s", self._wire.name, _header(report.model), report.outcome)
         told = {
-            "mode": self._settings.judging.mode, "outcome": report.outcome, "attempts": str(report.answers),
+            "mode": self._settings.judging.mode, "outcome": report.outcome, "attempts": str(report.asked),
             "codes": ",".join(dict.fromkeys(report.codes)), "calls": ",".join(report.call_ids),
             "rescued": report.dialect, "repeated": ",".join(report.repeated), "warning": "; ".join(report.warnings),
         }  # fmt: skip

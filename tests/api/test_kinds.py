@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Attempt, Call, Tool
 from tests.api.conftest import Door
-from tests.factories import DEPLOY, RIGHT, WRONG
+from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_user
+from tests.usecases.conftest import judge_all
 
 FENCED = f"```json\n{json.dumps(RIGHT)}\n```"
 RESPONSE = {"kind": "agent_response", "task_id": "task-1", "turn": 3}
@@ -96,3 +98,65 @@ def test_a_call_may_bring_its_own_budget(door: Door) -> None:
     body = door.submit(WRONG, max_attempts=9, call_id=body["call_id"]).body
     assert (body["max_attempts"], body["status"]) == (2, "blocked"), "a call that is under way keeps its budget"
     assert door.submit(WRONG, max_attempts=11).status == 422
+
+
+def to_extraction(door: Door, kind: str = "extraction") -> None:
+    door.put("/tools/deploy", {"input_schema": DEPLOY, "kind": kind})
+
+
+@pytest.mark.parametrize("then", ["extraction", "agent_response"])
+def test_a_call_keeps_the_kind_that_it_began_with(door: Door, then: str) -> None:
+    door.put("/tools/deploy", {"input_schema": DEPLOY})
+    call_id = [door.submit(WRONG, session_id="s", turn=turn).body["call_id"] for turn in (1, 2, 3)][-1]
+    to_extraction(door, then)
+    reply = door.submit(WRONG, call_id=call_id)
+    assert reply.body["tool_result"]["content"].startswith("Validation failed for tool 'deploy'")
+    answer(Call.objects.get(), make_user(), Decision.CORRECTED, arguments=RIGHT)
+    reply = door.submit(RIGHT, call_id=call_id)
+    assert (reply.status, reply.body.get("status"), reply.body.get("call_id")) == (200, "valid", call_id)
+    assert Call.objects.get().kind == "tool_call"
+
+
+def test_a_session_goes_on_by_the_kind_that_its_call_began_with(door: Door) -> None:
+    door.put("/tools/deploy", {"input_schema": DEPLOY})
+    began = door.submit(WRONG, session_id="s", turn=1).body["call_id"]
+    to_extraction(door)
+    other = door.submit(WRONG, session_id="s", turn=2, kind="extraction").body["call_id"]
+    assert other != began, "what is another contract is another call"
+    assert door.submit(RIGHT, session_id="s", turn=3).body["call_id"] == began
+    reply = door.submit(RIGHT, session_id="s", turn=4)
+    assert (reply.status, reply.code) == (409, "other-kind")
+    assert door.submit(RIGHT, session_id="s", turn=5, kind="extraction").body["call_id"] == other
+
+
+def test_a_call_that_is_named_is_not_judged_as_another_kind(door: Door) -> None:
+    door.put("/tools/deploy", {"input_schema": DEPLOY})
+    call_id = door.submit(WRONG).body["call_id"]
+    to_extraction(door)
+    reply = door.submit(RIGHT, call_id=call_id, kind="extraction")
+    assert (reply.status, reply.code) == (409, "other-kind")
+    assert reply.body["detail"] == "The call began as another kind of output; send kind: tool_call."
+    assert Attempt.objects.count() == 1
+
+
+@pytest.mark.usefixtures("by_a_worker")
+def test_what_is_queued_is_judged_by_the_kind_of_its_call(door: Door) -> None:
+    fenced = {"tool": "deploy", "tool_call_id": "1", "raw": FENCED, **RESPONSE}
+    to_extraction(door, "agent_response")
+    door.post("/calls", fenced)
+    to_extraction(door, "tool_call")
+    judge_all()
+    assert Attempt.objects.get().is_valid
+
+
+def test_a_call_of_an_unknown_tool_takes_its_kind_over_with_the_tool(door: Door) -> None:
+    call_id = door.submit(WRONG).body["call_id"]
+    to_extraction(door)
+    assert door.submit(RIGHT, call_id=call_id, kind="extraction").body["status"] == "valid"
+    assert Call.objects.get().kind == "extraction"
+
+
+def test_a_call_of_an_unknown_tool_does_not_keep_its_kind_before_one_that_is_registered(door: Door) -> None:
+    call_id = door.submit(WRONG).body["call_id"]
+    to_extraction(door)
+    assert door.submit(RIGHT, call_id=call_id).code == "other-kind"

@@ -146,6 +146,11 @@ def test_an_empty_trail_says_why(admin: Client) -> None:
     assert "Nothing of that kind happened" in text_of(admin.get("/audit/?actor=x"))
 
 
+@pytest.mark.parametrize("query", ["since=nonsense", "after=abc", "evnt=key.issued"])
+def test_a_file_is_refused_when_what_was_chosen_cannot_be_read(admin: Client, query: str) -> None:
+    assert admin.get(f"/audit.csv?{query}").status_code == 400
+
+
 def test_a_file_holds_what_was_chosen(admin: Client) -> None:
     agent = make_agent()
     issue_key(agent, now=NOW, actor="=cmd", door=Door.COMMAND)

@@ -189,6 +189,30 @@ def test_a_file_holds_what_was_chosen(desk: Client) -> None:
     assert desk.get("/calls.pdf").status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("state=nonsense", "state"), ("since=nonsense", "since"), ("until=2030-13-01", "until"), ("after=abc", "after"),
+        ("after=-1", "after"), ("kind=x", "kind"), ("code=VAL-999", "code"), ("version=x", "version"),
+        ("stat=blocked", "stat"), ("zone=Mars", "zone"), ("state=blocked&words=x", "words"),
+        ("%3Cb%3E=1", "a name that is not known"),
+    ],
+)  # fmt: skip
+def test_a_file_is_refused_when_what_was_chosen_cannot_be_read(desk: Client, query: str, name: str) -> None:
+    make_blocked()
+    for kind in ("csv", "jsonl"):
+        refused = desk.get(f"/calls.{kind}?{query}")
+        assert refused.status_code == 400
+        assert refused.content.decode().startswith(f"No file was made: {name} in the address cannot be read.")
+    assert desk.get(f"/calls/?{query}").status_code == 200
+
+
+def test_a_file_takes_what_the_page_offers(desk: Client) -> None:
+    make_blocked()
+    chosen = "state=blocked&q=&after=&since=2020-01-01T10:00&zone=Europe/Rome&kind=tool_call&code=%20"
+    assert len(file_of(desk, f"/calls.jsonl?{chosen}").splitlines()) == 1
+
+
 def test_files_follow_each_other_by_the_number_of_the_last_line(desk: Client) -> None:
     make_tool(make_agent())
     calls = [make_call(make_agent(), [RIGHT]) for _ in range(4)]

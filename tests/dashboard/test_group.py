@@ -177,3 +177,32 @@ def test_a_fix_that_leaves_mistakes_is_not_offered_for_all(desk: Client) -> None
     assert "Use for all" not in page
     first, *_ = make_group(2, output=half | {"region": "eu-west-1"})
     assert "Each of the 2 gets its own fix like this." in text_of(desk.get(page_of(first)))
+
+
+def test_each_agent_reads_the_fix_of_its_own_output_and_the_page_says_so(desk: Client) -> None:
+    made = [{"service": "web", "region": "eu-west-1", "replicas": str(number)} for number in (2, 9)]
+    first, other = (
+        make_blocked(output=sent, at=timezone.now() - timedelta(minutes=9 - at)) for at, sent in enumerate(made)
+    )
+    fix = {"call": ids(first, other), "decision": "corrected", "fix": "near", "text": "", "grant": "2"}
+    for more in ({}, HTMX):
+        page = text_of(desk.post(page_of(first), fix | {"preview": "yes"}, headers=more))
+        assert "only the number of its attempts differs" not in page
+        told = page.partition("Each of the others reads the fix of its own output, where that leaves no mistake")[2]
+        assert f"{other.public_id} /replicas" in told
+        assert "now: 9" in told
+    page = text_of(desk.post(page_of(first), HINT | {"call": ids(first, other), "preview": "yes"}))
+    assert "only the number of its attempts differs" in page
+    assert "its own output" not in page.partition("The agent will read exactly this")[2]
+    desk.post(page_of(first), fix)
+    given = {answer.call_id: answer.arguments for answer in Guidance.objects.all()}
+    assert [given[call.pk]["replicas"] for call in (first, other)] == [2, 9]
+
+
+def test_of_many_fixes_the_first_are_shown_and_the_others_counted(
+    desk: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_answer, "SHOWN_FIXES", 2)
+    calls = make_group(5, output={"service": "web", "region": "eu-west-1", "replicas": "4"})
+    fix = {"call": ids(*calls), "decision": "corrected", "fix": "near", "text": "", "grant": "2", "preview": "yes"}
+    assert "and 2 more" in text_of(desk.post(page_of(calls[0]), fix))

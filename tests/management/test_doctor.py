@@ -337,6 +337,22 @@ def test_a_variable_whose_first_word_is_misspelt_is_named(
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("retrycontract_max_attempts", "did you mean RETRYCONTRACT_MAX_ATTEMPTS?"),
+        ("RETRY_CONTRACT_MODE", "did you mean RETRYCONTRACT_MODE?"),
+        ("Retry_Contract_Redis_Uri", "did you mean RETRYCONTRACT_REDIS_URL?"),
+        ("RETRYCONTRCT_QQQQQQ", "docs/settings.md lists them all"),
+    ],
+)
+def test_a_variable_is_answered_with_one_that_exists(
+    service: Setup, monkeypatch: pytest.MonkeyPatch, name: str, advice: str
+) -> None:
+    monkeypatch.setenv(name, "3")
+    assert [finding.text for finding in found("variables")] == [f"Nothing reads {name}: {advice}"]
+
+
 def test_a_folder_that_nothing_needs_may_be_read_only(service: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     """A container with a read-only root, its keys in the environment and its database elsewhere."""
     service.set(data_dir=Path("/proc/self/nowhere"), database_url="postgresql://me:aZ3kQ9xW7b@db/x")

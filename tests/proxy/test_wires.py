@@ -302,3 +302,28 @@ def test_a_response_that_is_not_done_yet_and_a_conversation_that_the_upstream_ke
     with upstream(*replies) as up, proxied(up.url) as url:
         ask(responses, url, "whole", responses.tool(), conversation="conv_1")
     assert [item["type"] for item in up.asked[1].body["input"]] == ["function_call_output"]
+
+
+def asked_of(wire: ModuleType, url: str, way: str) -> int:
+    """How often the upstream was asked, by the header or by the comment before the end of a stream."""
+    body = wire.asking(wire.tool(), **({"stream": True} if way == "streamed" else {}))
+    answer = httpx2.post(url + wire.PATH, json=body, timeout=60)
+    told = answer.headers.get("x-retrycontract-attempts") or answer.text.partition(" attempts=")[2].partition(" ")[0]
+    return int(told)
+
+
+def test_every_time_that_the_upstream_was_asked_counts_those_without_an_answer_too(wire: ModuleType, way: str) -> None:
+    wrong, right = (reply(wire, way, "", wire.call("read_file", sent)) for sent in (WRONG, RIGHT))
+    busy = whole({"error": {"message": "slow down"}}, 429, **{"Retry-After": "0"})
+    with upstream(wrong, busy, right) as up, proxied(up.url) as url:
+        assert (asked_of(wire, url, way), len(up.asked)) == (3, 3)
+
+
+@pytest.mark.parametrize("away", [whole({"error": {"message": "no"}}, 500, **{"Retry-After": "0"}), Reply([DROP])])
+def test_an_upstream_that_stays_away_is_counted_as_often_as_it_was_asked(wire: ModuleType, away: Reply) -> None:
+    wrong = reply(wire, "whole", "", wire.call("read_file", WRONG))
+    with upstream(wrong, away) as up, proxied(up.url) as url:
+        answer = httpx2.post(url + wire.PATH, json=wire.asking(wire.tool()), timeout=60)
+    assert answer.status_code >= 500
+    assert answer.headers["x-retrycontract-outcome"] == "unavailable"
+    assert (answer.headers["x-retrycontract-attempts"], len(up.asked)) == ("3", 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import sys
@@ -18,6 +19,7 @@ from django.contrib.staticfiles.storage import ManifestStaticFilesStorage, stati
 from dashboard.account.provider import CHALLENGES, SIGNED, ProviderError, metadata
 from retrycontract.config.configuration_file import load_configuration
 from retrycontract.config.service_settings import PREFIX, ServiceSettings
+from retrycontract.config.variables import advice_for
 from retrycontract.contract.advice.names import did_you_mean
 from retrycontract.contract.configuration import ConfigurationError
 from retrycontract.management.doctor import Finding, fail, ok, warn
@@ -168,8 +170,11 @@ def variables() -> Iterator[Finding]:
     ours = PREFIX.rstrip("_")
     for name in sorted(os.environ):
         first = name.partition("_")[0]
-        if first != ours and (first.upper() == ours or did_you_mean(first, [ours])):
-            yield warn("variables", f"Nothing reads {name}: did you mean {PREFIX}{name.partition('_')[2]}?")
+        # Our first word may stand in two, or in small letters.
+        found = re.match("_?".join(ours) + "_?", name, re.IGNORECASE)
+        if first != ours and (found or did_you_mean(first, [ours])):
+            rest = name[found.end() :] if found else name.partition("_")[2]
+            yield warn("variables", f"Nothing reads {name}: {advice_for(rest)}")
 
 
 def image() -> Iterator[Finding]:

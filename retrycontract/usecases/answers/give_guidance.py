@@ -312,7 +312,7 @@ def _refused_marks(places: list[str]) -> RefusedAnswerError:
 
 def _contract(call: Call) -> PinnedContract | None:
     try:
-        return pinned(call.tool, call.version) if call.tool and call.version else None
+        return pinned(call.tool, call.version, call.kind) if call.tool and call.version else None
     except InvalidSchema:
         raise RefusedAnswerError(REFUSED_SCHEMA) from None
     except UnreadableError:

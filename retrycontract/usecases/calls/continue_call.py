@@ -75,11 +75,12 @@ class CallOfOtherToolError(ValueError):
 
 
 class OtherKindError(ValueError):
-    """Raised when an attempt names another kind of output than its tool was registered for."""
+    """Raised when an attempt names another kind of output than its call began with, or its tool is registered for."""
 
-    def __init__(self, tool: Tool) -> None:
-        self.kind = Kind(tool.kind)
-        super().__init__(f"the tool is registered for another kind of output; send kind: {self.kind}")
+    def __init__(self, owner: Tool | Call) -> None:
+        self.kind = Kind(owner.kind)
+        whose = "the call began as" if isinstance(owner, Call) else "the tool is registered for"
+        super().__init__(f"{whose} another kind of output; send kind: {self.kind}")
 
 
 class UnknownVersionError(LookupError):
@@ -149,7 +150,7 @@ class Intake:
         if new.generation.model is not None:
             changes["model"] = new.generation.model
         if call.version_id is None:
-            changes |= {"tool": self.tool, "version": self.version, "tool_name": new.tool}
+            changes |= {"tool": self.tool, "version": self.version, "tool_name": new.tool, "kind": new.kind}
         if new.context and call.context is None:
             changes["context"] = _context(new)
         for name, value in changes.items():
@@ -160,7 +161,7 @@ class Intake:
 def find_call(agent: Agent, new: NewAttempt) -> Call | None:
     """Look for the call that an attempt continues; None begins one.
 
-    Raises CallNotFoundError, CallEndedError, CallOfOtherToolError and AmbiguousCallError.
+    Raises CallNotFoundError, CallEndedError, CallOfOtherToolError, OtherKindError and AmbiguousCallError.
     """
     if new.call_id is not None:
         calls = Call.objects.of(agent).select_related("agent", "tool", "version")
@@ -171,9 +172,13 @@ def find_call(agent: Agent, new: NewAttempt) -> Call | None:
             raise CallEndedError(call)
         if call.tool_name != new.tool and not call.is_of_unknown_tool:
             raise CallOfOtherToolError(call)
+        if call.kind != new.kind and not call.is_of_unknown_tool:
+            raise OtherKindError(call)
         return call
     submission = Submission(new.tool, new.tool_call_id, new.session_id, new.turn)
-    return match(submission, candidates(agent, submission))
+    # A call keeps the kind that it began with, whatever its tool is registered for meanwhile.
+    found = candidates(agent, submission)
+    return match(submission, [call for call in found if call.kind == new.kind or call.is_of_unknown_tool])
 
 
 def _context(new: NewAttempt) -> dict[str, Any] | None:

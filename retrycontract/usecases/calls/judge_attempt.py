@@ -61,7 +61,7 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
         payload = unseal(bytes(attempt.sealed or b""))
         follow(request_id=payload.get("request_id"))
         call = _as_submitted(attempt.call, payload)
-        contract = pinned(call.tool, call.version) if call.tool and call.version else None
+        contract = pinned(call.tool, call.version, call.kind) if call.tool and call.version else None
     except UnreadableError:
         logger.warning("A submission or its schema cannot be decrypted: is an old encryption key missing?")
         return _send_again(attempt, token, now)

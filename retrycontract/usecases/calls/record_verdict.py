@@ -92,7 +92,7 @@ def _shown_schema(call: Call, options: FeedbackOptions) -> ShownSchema | None:
     """Give the schema that a feedback shows; most show none."""
     if options.form is FeedbackForm.ERRORS or call.tool is None or call.version is None:
         return None
-    contract = pinned(call.tool, call.version)
+    contract = pinned(call.tool, call.version, call.kind)
     return ShownSchema(contract.declared.input_schema, contract.index)
 
 

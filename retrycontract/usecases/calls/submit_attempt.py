@@ -99,17 +99,23 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
     tool = Tool.named(agent.namespace, new.tool)
     if tool is None:
         new = replace(new, tool=sanitizer().redact_name(new.tool))  # what nobody registered may be anything
-    elif tool.kind != new.kind:
-        raise OtherKindError(tool)
+    older = None
+    if tool is not None and tool.kind != new.kind:
+        # Only what goes on with a call of the tool that began before may be of another kind than the tool is today.
+        older = find_call(agent, new)
+        if older is None or older.is_of_unknown_tool:
+            raise OtherKindError(tool)
     if new.api_error is not None:
-        return _record_unasked(Intake(agent, new, tool, version_for(tool, new, find_call(agent, new)), None, now))
+        return _record_unasked(
+            Intake(agent, new, tool, version_for(tool, new, older or find_call(agent, new)), older, now)
+        )
     # Another version than the current one is asked for in vain where the call is pinned to its own.
     is_other = new.version is not None and not names_current(tool, new)
-    call = find_call(agent, new) if looks_first or is_other else None
+    call = find_call(agent, new) if older is None and (looks_first or is_other) else older
     version = version_for(tool, new, call)
     intake = Intake(agent, new, tool, version, call, now)
     try:
-        contract = pinned(tool, version) if tool and version else None
+        contract = pinned(tool, version, new.kind) if tool and version else None
         submitted = Submitted(
             output=new.output, tool_name=new.tool, finish_reason=new.finish_reason, callback_error=new.callback_error,
             known_tools=() if contract else tuple(Tool.objects.names(agent.namespace)), said=new.generation.said,

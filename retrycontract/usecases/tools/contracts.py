@@ -86,18 +86,18 @@ class PinnedContract:
         return SchemaIndex(self.declared.input_schema)
 
 
-def pinned(tool: Tool, version: ToolVersion) -> PinnedContract:
-    """Give the contract of a version of a tool; versions never change, so it is kept.
+def pinned(tool: Tool, version: ToolVersion, kind: str) -> PinnedContract:
+    """Give the contract of a version of a tool for a call of a kind; versions never change, so it is kept.
 
     Raises UnreadableError for a schema that is sealed with a key that nobody has any more.
     """
     # By content: keys of rows can come again, when a database is restored or replaced under a running process.
-    key = (tool.name, version.schema_hash, tool.strict, tool.kind)
+    key = (tool.name, version.schema_hash, tool.strict, kind)
     # Read without the lock: at worst two threads make the same one, and either may be kept.
     found = _kept.get(key)
     if found is None:
         found = PinnedContract(
-            Contract(name=tool.name, input_schema=version.judged_by, strict=tool.strict, kind=Kind(tool.kind))
+            Contract(name=tool.name, input_schema=version.judged_by, strict=tool.strict, kind=Kind(kind))
         )
         with _keeping:
             while len(_kept) >= KEPT:

@@ -117,7 +117,7 @@ def _is_of_schema(tool: Tool, attempt: Attempt) -> bool:
     if version is None or (attempt.output is None and not attempt.is_parsed):
         return False
     try:
-        return bool(_errors(attempt, pinned(tool, version)))
+        return bool(_errors(attempt, pinned(tool, version, attempt.call.kind)))
     except UnreadableError:
         return False
 
