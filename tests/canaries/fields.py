@@ -199,6 +199,7 @@ FILTERS: Final[dict[str, str]] = {
     "Filters.like": "a mistake",
     "CallChoices.q": "a search of the calls",
     "CallChoices.tool": "a search of the calls",
+    "CallChoices.namespace": "a search of the calls",
     "CallChoices.agent": "a search of the calls",
     "CallChoices.state": "a search of the calls",
     "CallChoices.kind": "a search of the calls",

@@ -23,7 +23,7 @@ from tests.factories import make_agent, make_blocked, make_tool, make_user
 pytestmark = [pytest.mark.corpus, pytest.mark.django_db]
 SCHEMA = {"type": "object", "properties": {"must": {"type": "integer"}}, "required": ["must"]}
 HOOK = "https://hooks.example/"
-ANSWERED = (200, 204, 302, 404, 409, 422)  # and never 500
+ANSWERED = (200, 204, 302, 400, 404, 409, 422)  # and never 500
 LOOKED_AT: dict[str, tuple[str, ...]] = {
     "/": ("tool", "agent", "kind", "code", "age", "like"),
     "/tools/": ("q", "range"),
