@@ -17,11 +17,12 @@ ALSO_ON_POSTGRESQL := tests/api tests/dashboard $(WHATEVER_THE_DATABASE) \
 FAST := tests/contract tests/usecases tests/store tests/delivery tests/client tests/loops tests/config
 # Words for pytest: make test ARGS="-k escalation -x"
 ARGS ?=
-# More than there are cores, for half of a run waits for browsers and services. Tests that use the same service stay
-# together, and those of a module do (tests/conftest.py).
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 2) + 2)')
+# One more than there are cores, for half of a run waits for browsers and services. Tests that use the same service stay
+# together, and those of a module do (tests/conftest.py). PostgreSQL needs a core of its own to keep its lock's time.
+CORES := $(shell $(PYTHON) -c 'import os; print(max(os.cpu_count() or 2, 2))')
+WORKERS ?= $(shell expr $(CORES) + 1)
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadgroup
-ON_POSTGRESQL := RETRYCONTRACT_TEST_DATABASE=postgresql $(BIN)/python -m pytest $(SIDE_BY_SIDE)
+ON_POSTGRESQL := RETRYCONTRACT_TEST_DATABASE=postgresql $(BIN)/python -m pytest --numprocesses $(CORES) --dist loadgroup
 
 # What the benchmarks compare with stays out of the project's own environment.
 PEERS := benchmarks/.venv-peers
