@@ -366,7 +366,13 @@ def _other(failure: Failure, _: Kind) -> Iterator[ValidationError]:
     yield failure.error(ErrorCode.CONSTRAINT_VIOLATION, {"constraint": failure.limit(failure.keyword or "its schema")})
 
 
+def _unmatched(failure: Failure, _: Kind) -> Iterator[ValidationError]:
+    told = {"constraint": "matching it with the pattern takes too many steps"}
+    yield failure.error(ErrorCode.CONSTRAINT_VIOLATION, told, hint="send a shorter text")
+
+
 EXPLANATIONS: dict[type[Kind], Explain] = {
+    Kind.BacktrackLimitExceeded: _unmatched,
     Kind.Required: _required,
     Kind.Type: _type,
     Kind.Enum: _enum,
