@@ -362,17 +362,14 @@ def _exclusive(failure: Failure, names: list[str]) -> ValidationError:
     )
 
 
-def _other(failure: Failure, _: Kind) -> Iterator[ValidationError]:
-    yield failure.error(ErrorCode.CONSTRAINT_VIOLATION, {"constraint": failure.limit(failure.keyword or "its schema")})
-
-
-def _unmatched(failure: Failure, _: Kind) -> Iterator[ValidationError]:
-    told = {"constraint": "matching it with the pattern takes too many steps"}
-    yield failure.error(ErrorCode.CONSTRAINT_VIOLATION, told, hint="send a shorter text")
+def _other(failure: Failure, kind: Kind) -> Iterator[ValidationError]:
+    is_spent = isinstance(kind, Kind.BacktrackLimitExceeded)
+    told = "matching it takes too many steps" if is_spent else failure.limit(failure.keyword or "its schema")
+    hint = "send a shorter text" if is_spent else None
+    yield failure.error(ErrorCode.CONSTRAINT_VIOLATION, {"constraint": told}, hint=hint)
 
 
 EXPLANATIONS: dict[type[Kind], Explain] = {
-    Kind.BacktrackLimitExceeded: _unmatched,
     Kind.Required: _required,
     Kind.Type: _type,
     Kind.Enum: _enum,
