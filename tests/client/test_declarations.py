@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -129,6 +130,20 @@ def takes_code(a: Callable[[], int]) -> None: ...
 def test_what_cannot_be_described_is_named(tool: Any, said: str) -> None:
     with pytest.raises(ToolDeclarationError, match=said):
         tool_list([tool])
+
+
+class Guest(typing.TypedDict):
+    name: str
+
+
+def book(guest: Guest) -> None: ...
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic reads them there")
+def test_a_typed_dict_that_pydantic_cannot_read_is_named_with_the_one_that_it_can() -> None:
+    for tool in (Guest, book):
+        with pytest.raises(ToolDeclarationError, match=rf"{tool.__name__} cannot .* `typing_extensions.TypedDict`"):
+            tool_list([tool])
 
 
 @pytest.mark.parametrize("tools", [open_file, OpenFile, "open", None, 5])
