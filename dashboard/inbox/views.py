@@ -171,7 +171,8 @@ def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, afte
     found_by_text = sought(filters.q)  # once for all tabs
     counts = {each: each.counted(filters, found_by_text, operator, now) for each in Tab}
     filters = filters.bounded(are_few=tab.holds_few)
-    calls, found = filters.apply(tab.calls(operator, now).select_related("agent"), now), ()
+    calls = filters.apply(tab.calls(operator, now).select_related("agent"), now)
+    found: tuple[Found, ...] = ()
     if tab is Tab.OPEN and not filters.like:
         listed, found, next_page = _grouped_page(calls.filter(found_by_text.any), _parse(after))
     else:
