@@ -29,7 +29,7 @@ from retrycontract.contract import pointers
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 from retrycontract.contract.outputs.source_code import UnknownLanguageError
 from retrycontract.contract.redaction.sanitizer import has_redaction, visible
-from retrycontract.contract.schemas.admission import InvalidSchema
+from retrycontract.contract.schemas.admission import InvalidSchema, SchemaWarning
 from retrycontract.languages.grammars import MissingGrammarError
 from retrycontract.store.models import Agent, Door, Tool, ToolVersion
 from retrycontract.store.models.tools import KINDS
@@ -60,6 +60,7 @@ class SchemaForm(forms.Form):
     base = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
 
     refused: InvalidSchema | None = None
+    warnings: tuple[SchemaWarning, ...] = ()
 
     def clean_schema(self) -> Any:
         """Read the JSON as strictly as a model's, and admit it as a schema."""
@@ -69,7 +70,7 @@ class SchemaForm(forms.Form):
         if has_redaction(value):
             raise forms.ValidationError(REDACTED)
         try:
-            admit_apart(value, key=DESK)
+            self.warnings = admit_apart(value, key=DESK)
         except InvalidSchema as refused:
             self.refused = refused
             raise forms.ValidationError(refused.reason) from None
@@ -141,6 +142,7 @@ def _told(fault: JsonFault) -> str:
 
 
 MAX_SEARCH: Final = 200
+MOST_TOLD: Final = 5  # warnings of a schema that was registered; the editor tells all
 EXAMPLE: Final = {"type": "object", "properties": {"city": {"type": "string", "minLength": 1}}, "required": ["city"],
                   "additionalProperties": False}  # fmt: skip
 Unusable = (InvalidSchema, UnknownLanguageError, MissingGrammarError, ChildUnavailableError)
@@ -229,6 +231,7 @@ def new_tool(request: HttpRequest) -> HttpResponse:
         form.add_error("schema", str(refused))
         return render(request, "tools/new_tool.html", context, status=REFUSED)
     messages.success(request, "The tool is registered. Agents of its namespace may call it now.")
+    _tell(request, done)
     return redirect("dashboard:tool", pk=done.tool.pk)
 
 
@@ -262,6 +265,7 @@ def _save(request: HttpRequest, found: Tool, form: SchemaForm) -> HttpResponse:
     number = done.version.number
     said = f"Version {number} is registered: new calls are judged by it, calls under way by theirs."
     messages.success(request, said if done.is_new_version else f"Version {number} is the present one.")
+    _tell(request, done)
     return redirect("dashboard:tool", pk=found.pk)
 
 
@@ -273,6 +277,12 @@ def _register(
         agent, name, schema, now=timezone.now(), door=Door.DASHBOARD, settings=settings, actor=_name(request),
         may_replace=lambda revision: revision == base,
     )  # fmt: skip
+
+
+def _tell(request: HttpRequest, done: Registration) -> None:
+    """Say what else is worth knowing of the schema."""
+    for warning in done.warnings[:MOST_TOLD]:
+        messages.warning(request, f"At {visible(warning.pointer) or 'the root'}: {visible(warning.reason)}")
 
 
 def _editor(request: HttpRequest, found: Tool, form: SchemaForm, *, status: int = 200, **more: Any) -> HttpResponse:
