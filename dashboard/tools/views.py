@@ -19,7 +19,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from dashboard.call.diagnosis import compare
 from dashboard.insights.plots import TimeRange
 from dashboard.navigation import is_staff
-from dashboard.shared.choices import clean
+from dashboard.shared.choices import clean, unread
 from dashboard.shared.forms import UNCHECKABLE
 from dashboard.shared.responses import REFUSED, TOO_LATE
 from dashboard.tools.tool_figures import MOST_TOOLS, list_tools, read_tool, shown_schema
@@ -156,7 +156,8 @@ def tools(request: HttpRequest) -> HttpResponse:
     search = request.GET.get("q", "").strip()[:MAX_SEARCH].replace("\x00", "\ufffd")
     lines = list_tools(span, search=search)
     context = {"span": span, "lines": lines, "q": visible(search), "may_edit": is_staff(request.user),
-               "is_cut": len(lines) == MOST_TOOLS, "address": request.build_absolute_uri("/").rstrip("/")}  # fmt: skip
+               "is_cut": len(lines) == MOST_TOOLS, "unread": _unread(request, "q"),
+               "address": request.build_absolute_uri("/").rstrip("/")}  # fmt: skip
     return render(request, "tools/tools.html", context)
 
 
@@ -167,8 +168,12 @@ def tool(request: HttpRequest, pk: int) -> HttpResponse:
     found = _get(pk)
     span = TimeRange.of(request.GET.get("range", ""), timezone.now())
     context = {"tool": found, "story": read_tool(found, span), "span": span, "now": timezone.now(),
-               "may_edit": is_staff(request.user)}  # fmt: skip
+               "unread": _unread(request), "may_edit": is_staff(request.user)}  # fmt: skip
     return render(request, "tools/tool.html", context)
+
+
+def _unread(request: HttpRequest, *others: str) -> list[str]:
+    return unread(request.GET, {"range": TimeRange.is_one(request.GET.get("range", ""))} | dict.fromkeys(others, True))
 
 
 @require_POST
