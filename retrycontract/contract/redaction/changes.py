@@ -198,12 +198,13 @@ def _rearranged(before: Any, after: Any) -> bool:
     elif len(bare) > 1 and _has_moved(before, after):
         return True
     shapes = [_steps(member) for member in bare if isinstance(member, dict | list) and len(member) > 1]
-    for step, member in _members(before):
-        other = dict(_members(after)).get(step)
-        is_parallel = isinstance(member, dict | list) and type(other) is type(member) and _steps(member) in shapes
-        if is_parallel and _has_moved(dict(_members(member)), dict(_members(other))):
-            return True
-    return False
+    now = dict(_members(after))
+    parallel = [
+        (member, now[step])
+        for step, member in _members(before)
+        if isinstance(member, dict | list) and type(now.get(step)) is type(member) and _steps(member) in shapes
+    ]
+    return any(_has_moved(dict(_members(member)), dict(_members(other))) for member, other in parallel)
 
 
 def _steps(value: Any) -> list[Any]:
