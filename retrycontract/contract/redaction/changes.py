@@ -202,7 +202,10 @@ def _rearranged(before: Any, after: Any) -> bool:
     parallel = [
         (member, now[step])
         for step, member in _members(before)
-        if isinstance(member, dict | list) and type(now.get(step)) is type(member) and _steps(member) in shapes
+        if isinstance(member, dict | list)
+        and step in now
+        and type(now[step]) is type(member)
+        and _steps(member) in shapes
     ]
     return any(_has_moved(dict(_members(member)), dict(_members(other))) for member, other in parallel)
 
