@@ -15,7 +15,7 @@ from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import Examined
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-from retrycontract.contract.schemas.document import InvalidSchema, SchemaFault
+from retrycontract.contract.schemas.document import InvalidSchema, SchemaFault, SchemaWarning
 from retrycontract.contract.tool import Tool
 
 AT_ONCE = 2  # requests of one agent that wait for a child: the threads that wait are needed by the others, too
@@ -114,8 +114,11 @@ def admit_apart(
     key: Hashable = None,
     at_once: int | None = None,
     charge: Callable[[float], None] = lambda _seconds: None,
-) -> None:
-    """Admit a schema in a child process; raises InvalidSchema. `charge` is told the processor seconds either way."""
+) -> tuple[SchemaWarning, ...]:
+    """Admit a schema in a child process and give its warnings; raises InvalidSchema.
+
+    `charge` is told the processor seconds either way.
+    """
     try:
         done = shared_pool().run("admit", schema, key=key, at_once=at_once, cpu_seconds=SCHEMA_SECONDS)
     except ChildDiedError as died:
@@ -124,6 +127,7 @@ def admit_apart(
         raise InvalidSchema("", reason, SchemaFault.UNCOMPILABLE) from died
     charge(done.cpu_seconds)
     _raise_refused(done.answer)
+    return tuple(SchemaWarning(*warning) for warning in done.answer["warnings"])
 
 
 def _raise_refused(told: dict[str, Any]) -> None:

@@ -125,7 +125,7 @@ class Client:
     ) -> list[Callable[..., Any]]:
         """Guard a list of functions, in its order, and register them at once; see `guard`."""
         guards = Guard.each(functions, timeout)
-        imported = self.register_tools([guard.function for guard in guards])
+        imported = self.register_tools([guard.declaration(self) for guard in guards])
         for guard in guards:
             guard.require(imported)
         return [guarded(self, guard) for guard in guards]
@@ -286,7 +286,7 @@ class AsyncClient:
     ) -> list[Callable[..., Awaitable[Any]]]:
         """Guard a list of functions, plain ones too, and register them at once; see `Client.guard`."""
         guards = Guard.each(functions, timeout)
-        imported = await self.register_tools([guard.function for guard in guards])
+        imported = await self.register_tools([guard.declaration(self) for guard in guards])
         for guard in guards:
             guard.require(imported)
         return [guarded_in_loop(self, guard) for guard in guards]

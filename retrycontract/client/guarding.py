@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
+from weakref import WeakKeyDictionary, ref
 
 from retrycontract.client.errors import NoConversationError, ToolDeclarationError
 from retrycontract.client.exchange import a_time
@@ -83,6 +84,16 @@ CONVERSATIONS: ContextVar[tuple[Session | AsyncSession, ...]] = ContextVar("CONV
 # What pydantic finds that a schema cannot say: a validator's own words.
 OWN_WORDS = ("value_error", "assertion_error")
 TWICE = "'{}' is given by place and by name"
+NOT_JSON = (
+    "{0!r} was given as {1!r} a value that JSON cannot hold ({2}): a guarded function takes what the model wrote. What "
+    "the program adds is no parameter; guard a function that has it already, as one defined inside of another"
+)
+ANOTHER = (
+    "this client guards another function of this name with other parameters, and a model could not tell them apart: "
+    "give one of them another name"
+)
+# The guards of each client whose functions are registered, by name; none is kept alive by it.
+_named: WeakKeyDictionary[Any, dict[str, ref[Guard]]] = WeakKeyDictionary()
 
 
 class Guard:
@@ -100,6 +111,7 @@ class Guard:
         if self._parameters[:1] == ["self"]:
             raise WrongInputError(f"{self.name!r} is a method: guard that of an object, as in guard(thing.{self.name})")
         self._reader: Any = None
+        self.schema: Any = None
         self.is_registered = False
 
     @classmethod
@@ -113,12 +125,28 @@ class Guard:
                 raise WrongInputError(f"{name!r} is the name of {count} functions: a model could not tell them apart")
         return guards
 
+    def declaration(self, client: Client | AsyncClient) -> Callable[..., Any]:
+        """Give what is registered; raises ToolDeclarationError where the client guards another function so named."""
+        self.schema = _declared(self.function)["input_schema"]
+        taken = _named.setdefault(client, {})
+        other = taken[self.name]() if self.name in taken else None
+        # Of one that nobody holds any more, as when a notebook's cell has been run again, this one takes the place.
+        if other is not None and other.schema != self.schema:
+            raise ToolDeclarationError(self.name, ANOTHER)
+        taken[self.name] = ref(self)
+        return self.function
+
     def arguments(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
         """Name what was given by place; wrong names are the model's mistake, and stay for the check."""
-        import pydantic_core
+        from pydantic_core import to_jsonable_python
 
         given = dict(zip(self._parameters, positional, strict=False)) | dict(named)
-        found: dict[str, Any] = pydantic_core.to_jsonable_python(given)
+        found: dict[str, Any] = {}
+        for name, value in given.items():
+            try:
+                found[name] = to_jsonable_python(value)
+            except ValueError as error:  # pydantic's own, bytes that are no text, a list that holds itself
+                raise WrongInputError(NOT_JSON.format(self.name, name, type(value).__name__)) from error
         return found
 
     def misplaced(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> list[ValidationError]:
@@ -181,7 +209,7 @@ def guarded(client: Client, guard: Guard) -> Callable[..., Any]:
         session: Any = conversation_of(client, guard.name)
         # Two threads may both find it so: registering the same schema twice changes nothing.
         if not guard.is_registered:
-            guard.require(client.register_tools([guard.function]))
+            guard.require(client.register_tools([guard.declaration(client)]))
         arguments = guard.arguments(positional, named)
         misplaced = guard.misplaced(positional, named)
         further: dict[str, Any] = guard.details(arguments, misplaced)
@@ -210,7 +238,7 @@ def guarded_in_loop(client: AsyncClient, guard: Guard) -> Callable[..., Awaitabl
     async def call(*positional: Any, **named: Any) -> Any:
         session: Any = conversation_of(client, guard.name)
         if not guard.is_registered:
-            guard.require(await client.register_tools([guard.function]))
+            guard.require(await client.register_tools([guard.declaration(client)]))
         arguments = guard.arguments(positional, named)
         misplaced = guard.misplaced(positional, named)
         further: dict[str, Any] = guard.details(arguments, misplaced)

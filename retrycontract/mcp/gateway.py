@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -145,8 +146,8 @@ class Gateway:
     async def _take_call(self, request: Message) -> None:
         is_next = self._turns.is_free and self._upstream_listens.is_set()
         name = request.params["name"]
-        if is_next and self._toolbox.is_shown(name) and self._checkpoint.is_quick(name, request.output):
-            await self._decide(request, None)  # a task of its own would take as long as all the rest
+        if is_next and self._toolbox.is_shown(name) and self._checkpoint.is_quick(name, output := request.output):
+            await self._decide(request, output, None)  # a task of its own would take as long as all the rest
             return
         # Noted at once: the client's next message may be its cancellation.
         self._being_judged[request.key] = (request, scope := anyio.CancelScope())
@@ -166,14 +167,14 @@ class Gateway:
         self._spans.join(request)
         try:
             with scope:
-                await self._decide(request, turn)
+                await self._decide(request, request.output, turn)
         finally:
             self._turns.end(turn)
             # A client that uses one id twice has put another call in this one's place: that one still needs its entry.
             if self._being_judged.get(request.key, (None, None))[1] is scope:
                 del self._being_judged[request.key]
 
-    async def _decide(self, request: Message, turn: anyio.Event | None) -> None:
+    async def _decide(self, request: Message, output: Any, turn: anyio.Event | None) -> None:
         name = request.params["name"]
         try:
             if turn is not None:
@@ -192,7 +193,7 @@ class Gateway:
         token = request.meta.get("progressToken")
         # MCP lets progress be sent only to who gave a token with the request.
         tick = self._signs_of_life(token, turn)
-        decision = await self._checkpoint.decide(name, request.output, tick, is_heard=token is not None)
+        decision = await self._checkpoint.decide(name, output, tick, is_heard=token is not None)
         if not isinstance(decision, Forward):
             await self._answer(messages.refusal(request, decision.result))
         elif decision.note is None:

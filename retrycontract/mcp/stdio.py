@@ -7,8 +7,8 @@ import os
 import select
 import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
 
 import anyio
 from anyio.abc import TaskGroup
@@ -32,39 +32,55 @@ class Lines:
     def __init__(self, descriptor: int) -> None:
         self._descriptor, self._loop = descriptor, asyncio.get_running_loop()
         self._thread: ReadingThread | None = None
+        self._asked: asyncio.Future[bytes] | None = None
+        self._is_watched = False
 
-    async def __aiter__(self) -> AsyncIterator[str]:
-        """Give each line as text that is written as the same bytes again, whatever they are."""
+    async def __aiter__(self) -> AsyncGenerator[str, None]:
+        """Give each line as text that is written as the same bytes again, whatever they are.
+
+        Close it before the descriptor is closed: another pipe may get the number.
+        """
         parts: list[bytes] = []
-        while chunk := await self._chunk():
-            first, *others = chunk.split(b"\n")
-            parts.append(first)
-            for other in others:
-                if (line := b"".join(parts)).strip():
-                    yield line.decode("utf-8", "surrogateescape")
-                parts = [other]
-        if (line := b"".join(parts)).strip():
-            yield line.decode("utf-8", "surrogateescape")
+        try:
+            while chunk := await self._chunk():
+                first, *others = chunk.split(b"\n")
+                parts.append(first)
+                for other in others:
+                    if (line := b"".join(parts)).strip():
+                        yield line.decode("utf-8", "surrogateescape")
+                    parts = [other]
+            if (line := b"".join(parts)).strip():
+                yield line.decode("utf-8", "surrogateescape")
+        finally:
+            self._unwatch()
 
     async def _chunk(self) -> bytes:
         """Read what is there, at least a byte; nothing at the end."""
-        if self._thread is None:
-            arrived = anyio.Event()
+        if self._thread is None and not self._is_watched:
             try:
-                self._loop.add_reader(self._descriptor, arrived.set)
+                self._loop.add_reader(self._descriptor, self._take)
+                self._is_watched = True
             except (OSError, NotImplementedError):  # a file is always ready, and Windows waits for sockets alone
                 self._thread = ReadingThread(self._descriptor, self._loop)
         if self._thread is not None:
             return await self._thread.chunk()
+        self._asked = self._loop.create_future()
+        return await self._asked
+
+    def _take(self) -> None:
+        # Watched from one line to the next, for each change takes as long as a read; not while nobody asks.
+        if self._asked is None or self._asked.done():
+            self._unwatch()
+            return
         try:
-            await arrived.wait()
-        finally:
-            # Each time: another pipe may get the number once this one is closed, whoever closes it.
-            self._loop.remove_reader(self._descriptor)
-        try:
-            return os.read(self._descriptor, CHUNK)
+            self._asked.set_result(os.read(self._descriptor, CHUNK))
         except OSError:
-            return b""
+            self._asked.set_result(b"")
+
+    def _unwatch(self) -> None:
+        if self._is_watched:
+            self._is_watched = False
+            self._loop.remove_reader(self._descriptor)
 
 
 class ReadingThread:
@@ -193,8 +209,9 @@ class ProcessConnection:
         self._from_upstream, self._to_upstream = Lines(says), LineWriter(hears)
 
     async def _read(self) -> None:
-        async for line in self._from_upstream:
-            await self._receiver.from_upstream(line)
+        async with aclosing(aiter(self._from_upstream)) as lines:
+            async for line in lines:
+                await self._receiver.from_upstream(line)
         # It says no more, whether it runs on or not.
         await run_sync(self._upstream.stop)
 

@@ -213,6 +213,40 @@ def test_what_a_model_could_not_call_is_refused_before_anything_is_registered(fl
         client.guard(Desk.same)
 
 
+def test_two_functions_of_one_name_are_told_apart_or_refused(service: Service) -> None:
+    def of(kind: type) -> Any:
+        def pay(amount: Any) -> str:
+            return f"paid {amount!r}"
+
+        pay.__annotations__["amount"] = kind
+        return pay
+
+    with Client(service.url, service.new_key("guarding-names")) as client, client.session():
+        whole, again, words = client.guard(of(int)), client.guard(of(int)), client.guard(of(str))
+        assert (whole(1), again(2)) == ("paid 1", "paid 2")
+        with pytest.raises(ToolDeclarationError, match="another function of this name with other parameters"):
+            words("one")
+        with pytest.raises(ToolDeclarationError, match="pay"):
+            client.guard_tools([of(str)])
+        assert whole(3) == "paid 3", "it is still judged by its own schema"
+        del whole, again  # as when a notebook's cell defines the function anew
+        assert words("one") == "paid 'one'"
+
+
+def test_a_value_that_no_model_could_write_is_named_with_its_place(service: Service) -> None:
+    def look(path, depth=1):  # type: ignore[no-untyped-def]
+        return f"looked at {path}"
+
+    endless: list[Any] = []
+    endless.append(endless)
+    with Client(service.url, service.new_key("guarding-values")) as client, client.session():
+        guarded = client.guard(look)
+        for value, kind in ((object(), "object"), (b"\xff", "bytes"), (endless, "list"), ({1: object()}, "dict")):
+            with pytest.raises(WrongInputError, match=rf"'look' was given as 'depth' a value .* \({kind}\): .* wrote"):
+                guarded("a", depth=value)
+        assert guarded("a", 2) == "looked at a"
+
+
 def test_a_list_is_registered_at_once_and_what_is_refused_is_named(service: Service) -> None:
     def pay(amount: int) -> int:
         return amount

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import threading
@@ -156,5 +157,30 @@ def test_a_pipe_whose_number_another_one_gets_is_not_read_any_more() -> None:
         async for line in Lines(ours):
             assert line == "one"
             break
+
+    anyio.run(story)
+
+
+def test_a_pipe_is_watched_from_one_line_to_the_next_and_not_while_nobody_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watched: list[int] = []
+
+    async def story() -> None:
+        loop, (ours, theirs) = asyncio.get_running_loop(), os.pipe()
+        watch = loop.add_reader
+        monkeypatch.setattr(loop, "add_reader", lambda number, *call: watched.append(number) or watch(number, *call))
+        os.write(theirs, b"1\n")
+        lines = aiter(Lines(ours))
+        for number in range(1, 10):
+            assert await anext(lines) == str(number)
+            os.write(theirs, b"%d\n" % (number + 1))  # as a client that asks once it is answered
+        assert watched == [ours]
+        await asyncio.sleep(0.01)
+        assert not loop.remove_reader(ours), "the loop would turn without end while a line waits for who reads"
+        assert await anext(lines) == "10"
+        os.close(theirs)
+        assert await anext(lines, None) is None
+        assert watched == [ours, ours]
 
     anyio.run(story)

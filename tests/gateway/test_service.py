@@ -22,6 +22,7 @@ from tests.gateway.listening import gateway
 from tests.serving.desk import Desk
 from tests.serving.forked import forked
 from tests.serving.service import Service
+from tests.serving.threads import eventually
 
 RIGHT = {"path": "/report.txt", "encoding": "utf-8"}
 BLOCKED = "This call is now Blocked: nothing was executed and a person has been asked for guidance."
@@ -275,6 +276,26 @@ def test_a_tool_that_the_service_refuses_is_passed_on_unchecked(behind: Callable
         assert "(attempt 1/3)" in text_of(await client.call_tool("elsewhre", {"a": 1}))
 
     assert "Tool 'elsewhere' is passed on unchecked, its schema cannot be judged: /properties/a/$ref" in behind(story)
+
+
+def test_a_call_costs_the_service_one_request(service: Service, tmp_path: Path) -> None:
+    key = service.new_key("counted")
+
+    def asked() -> list[str]:
+        lines = (json.loads(line) for line in service.log.splitlines() if '"retrycontract.requests"' in line)
+        return [f"{line['method']} {line['route']}" for line in lines if line.get("agent") == "counted"]
+
+    async def story(client: Client) -> None:
+        for number in (4, "four", "four", 8):
+            await client.call_tool("double", {"number": number})
+        async with anyio.create_task_group() as tasks:
+            for number in range(20):
+                tasks.start_soon(client.call_tool, "double", {"number": number})
+
+    run(story, tmp_path, "--url", service.url, env={"RETRYCONTRACT_API_KEY": key})
+    eventually(lambda: len(asked()) >= 26)
+    # Once for a connection: whether the key is taken, and the tools.
+    assert sorted(asked()) == ["GET /api/v1/tools", *["POST /api/v1/calls"] * 24, "POST /api/v1/tools/import"]
 
 
 def test_a_service_that_is_not_there_lets_nothing_through(tmp_path: Path) -> None:
