@@ -95,9 +95,9 @@ def refuse_slips(schema: object) -> None:
         raise InvalidSchema(pointers.from_tokens(path), reason, SchemaFault.NOT_A_SCHEMA)
     for trail, place in islice(_schemas(schema), MOST_READ):
         for name, value in place.items():
-            reason = _slip(name, value, is_root=trail is None) if isinstance(name, str) else None
-            if reason is not None:
-                raise InvalidSchema(pointers.join(pointer_of(trail), name), reason, SchemaFault.MISSPELT)
+            slip = _slip(name, value, is_root=trail is None) if isinstance(name, str) else None
+            if slip is not None:
+                raise InvalidSchema(pointers.join(pointer_of(trail), name), slip, SchemaFault.MISSPELT)
 
 
 def _wrapped(schema: dict[Any, Any]) -> tuple[str, ...]:
