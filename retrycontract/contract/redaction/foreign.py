@@ -56,7 +56,7 @@ def items_of(value: Any) -> list[Any]:
     """List the items of a list, tuple or set as its base class gives them."""
     kind = type(value)
     if kind is list:
-        return value[:]
+        return list(value)
     base: Any = next(base for base in (list, tuple, set, frozenset) if issubclass(kind, base))
     return list(base.__iter__(value))
 
