@@ -125,6 +125,11 @@ def test_text_that_holds_many_marks_weighs_more_than_prose() -> None:
     assert estimate(True, marked).valid > 10 * estimate(True, prose).valid
 
 
+def test_text_that_speaks_of_secrets_weighs_more_than_prose() -> None:
+    prose, spoken = (estimate(True, text * 1_500).valid for text in ("what is it ", "token is it "))
+    assert spoken > 10 * prose
+
+
 def test_text_of_letters_beyond_ascii_or_digits_weighs_less_than_signs() -> None:
     signs, letters, digits = (estimate(True, text * 1_000).valid for text in ("=:", "路边", "12"))
     assert signs > 1.5 * letters
