@@ -28,6 +28,7 @@ from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, ju
 from retrycontract.contract.matching import Submission
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.schemas.document import SchemaWarning
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.contract.tracker import (
     AttemptRecord,
@@ -42,6 +43,12 @@ from retrycontract.languages import compiler_of
 logger = logging.getLogger("retrycontract")
 # A library is silent until its user asks for logs; without a handler Python would print warnings.
 logger.addHandler(logging.NullHandler())
+
+
+def log_warnings(tool_name: str, warnings: Iterable[SchemaWarning]) -> None:
+    """Tell in the log what the author of a tool's schema should know."""
+    for warning in warnings:
+        logger.warning("The schema of tool %r, at %s: %s", tool_name, warning.pointer or "(root)", warning.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +129,8 @@ class RetryContract:
         """Give the settings that everything here is judged and told by."""
         return self._configuration
 
-    def register(self, tool: Tool) -> None:
-        """Add a tool, or replace the one of the same name.
+    def register(self, tool: Tool) -> tuple[SchemaWarning, ...]:
+        """Add a tool, or replace the one of the same name; gives the warnings of its schema, which are logged, too.
 
         Raises InvalidSchema that names the fault, and ConfigurationError for `max_attempts` out of range.
         """
@@ -132,7 +139,9 @@ class RetryContract:
         if tool.max_attempts is not None:
             # For its check of the range alone; the result is not kept.
             replace(self._configuration, max_attempts=tool.max_attempts)
-        self._tools[tool.name] = CompiledTool.of(tool, compiler_of)
+        self._tools[tool.name] = compiled = CompiledTool.of(tool, compiler_of)
+        log_warnings(tool.name, compiled.warnings)
+        return compiled.warnings
 
     def check(
         self,

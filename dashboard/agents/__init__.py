@@ -16,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.navigation import administrators_only, is_administrator
-from dashboard.shared.choices import clean
+from dashboard.shared.choices import clean, unread
 from dashboard.shared.responses import REFUSED, by
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.redaction.sanitizer import visible
@@ -262,6 +262,8 @@ def log(request: HttpRequest) -> HttpResponse:
         "lines": _lines(page.responses), "following": page.following, "now": timezone.now(), "tabs": TABS,
         "filters": filters, "period": period if period in PERIODS else "", "periods": list(PERIODS),
         "task": visible(filters.task_id or ""),
+        "unread": unread(request.GET, {"status": bool(filters.status), "period": period in PERIODS, "task": True,
+                                       "after": True}),
     }  # fmt: skip
     return render(request, "agents/agent_responses.html", context)
 

@@ -19,6 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.navigation import is_administrator, may_answer
+from dashboard.shared.choices import is_place, unread
 from dashboard.shared.forms import ReplyForm
 from dashboard.shared.responses import REFUSED
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
@@ -38,8 +39,6 @@ from retrycontract.usecases.tools.contracts import sanitizer
 
 PAGE: Final = 30
 SHOWN_ERRORS: Final = 3
-# Any number of so many digits fits into a key of the database.
-MAX_DIGITS: Final = 18
 
 
 class HintTab(StrEnum):
@@ -77,13 +76,14 @@ def hints(request: HttpRequest) -> HttpResponse:
     now, show, after = timezone.now(), request.GET.get("show", ""), request.GET.get("after", "")
     tab = HintTab(show) if show in list(HintTab) else HintTab.ON
     found = tab.hints(now).select_related("owner", "source__base", "source__call").order_by("-pk")
-    if after.isascii() and after.isdigit() and len(after) <= MAX_DIGITS:
+    if is_place(after):
         found = found.filter(pk__lt=int(after))
     listed = list(found[: PAGE + 1])
     context = {
         "lines": _lines(listed[:PAGE]),
         "following": listed[PAGE - 1].pk if len(listed) > PAGE else None,
         "tab": tab,
+        "unread": unread(request.GET, {"show": show in list(HintTab), "after": is_place(after)}),
         "tabs": [(HintTab.ON, "On"), (HintTab.ENDED, "Ended")],
         "now": now,
         "may_answer": may_answer(request.user),

@@ -168,6 +168,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     choices, after = EventChoices.of(request.GET), request.GET.get("after", "")
     page = read_page(choices.search, after)
     context: dict[str, Any] = {
+        "unread": EventChoices.unread(request.GET),
         "title": "Audit", "route": "dashboard:audit", "files": "dashboard:export_audit", "noun": "events",
         "choices": choices, "page": page, "lines": [AuditLine(event) for event in page.rows], "after": after,
         "now": timezone.now(), "options": read_options(), "most": MOST_EXPORTED,

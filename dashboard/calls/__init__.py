@@ -36,6 +36,7 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.outputs import Kind
 from retrycontract.store.models import Agent, Attempt, Call, Tool
+from retrycontract.store.models.calls import sought
 from retrycontract.store.statements import different
 
 DEEP: Final = 4  # names of a place as it is counted: what lies deeper counts there
@@ -139,7 +140,7 @@ def find(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {"q": q, "pages": pages[:MOST_FOUND] if q else pages}
     if q:
         context["tools"] = Tool.objects.filter(name__icontains=q).order_by("name", "namespace")[:MOST_FOUND]
-        found = Call.objects.search(q).newest(MOST_FOUND + 1)
+        found = Call.objects.newest(MOST_FOUND + 1, sought(q))
         context |= {"lines": rows_of(found[:MOST_FOUND], {}, {}), "has_more": len(found) > MOST_FOUND}
     is_palette = request.headers.get("HX-Target") == "found"
     return render(request, "calls/_found.html" if is_palette else "calls/find.html", context)
@@ -160,6 +161,7 @@ def calls(request: HttpRequest) -> HttpResponse:
     choices, after = CallChoices.of(request.GET), request.GET.get("after", "")
     page = read_page(choices.search, after)
     context: dict[str, Any] = {
+        "unread": CallChoices.unread(request.GET),
         "title": "Calls", "route": "dashboard:calls", "files": "dashboard:export_calls", "noun": "calls",
         "choices": choices, "page": page, "lines": rows_of(page.rows, {}, {}), "after": after, "now": timezone.now(),
         "options": read_options(),

@@ -69,9 +69,8 @@ class Filters(Choices):
             "like": "One mistake",
         }
 
-    def apply(self, calls: CallQuerySet, now: datetime, found: Q) -> CallQuerySet:
-        """Keep the calls that are looked for; `found` is what `q` means, which takes eight queries to tell."""
-        calls = calls.filter(found)
+    def apply(self, calls: CallQuerySet, now: datetime) -> CallQuerySet:
+        """Keep the calls that were chosen; what `q` means takes eight queries to tell, and is kept by who asks."""
         if self.tool:
             calls = calls.filter(tool_name=self.tool)
         if self.agent:

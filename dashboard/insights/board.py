@@ -59,6 +59,11 @@ class CutChoice:
         )
 
     @property
+    def read(self) -> dict[str, bool]:
+        """Tell which of its names in an address could be read."""
+        return {"agent": bool(self.agent), "version": bool(self.version), "model": bool(self.model)}
+
+    @property
     def cut(self) -> SourceCut:
         """Say which sources are looked at."""
         return SourceCut(self.agent, self.version, self.model)

@@ -202,6 +202,11 @@ class TimeRange:
         start = end - length if length <= FINE else SummarySpan.DAY.beginning(now) - length + DAY
         return cls(name, start, end)
 
+    @staticmethod
+    def is_one(name: str) -> bool:
+        """Tell whether a time is offered by this name."""
+        return name in RANGES
+
     @property
     def words(self) -> str:
         """Say how long it is."""

@@ -26,9 +26,9 @@ from dashboard.insights.board import (
 )
 from dashboard.insights.plots import Bar, Series, TimeRange, draw_bars, draw_columns, percent
 from dashboard.navigation import is_staff
-from dashboard.shared.choices import MAX_OPTIONS
+from dashboard.shared.choices import MAX_OPTIONS, unread
 from dashboard.shared.mistakes import code_title
-from dashboard.shared.responses import TYPES, export
+from dashboard.shared.responses import TYPES, export, refused
 from dashboard.templatetags.desk import since
 from retrycontract.store.models import Rollup, Tool
 from retrycontract.usecases.counts.read_board import (
@@ -73,6 +73,7 @@ TABLES: Final[dict[str, tuple[tuple[str, ...], Callable[[Insights], Iterable[Row
         lambda found: ((point.at, point.characters, point.counted, point.tokens) for point in found.costs),
     ),
 }  # fmt: skip
+OF_SOURCES: Final = {"failures", "tools", "attempts"}  # what is also counted by agent, version and model
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +101,13 @@ def insights(request: HttpRequest) -> HttpResponse:
     """Show the plots."""
     span, tool = _asked(request)
     choice, by = CutChoice.of(request.GET, tool), request.GET.get("by", "")
+    strange = _unread(request, choice)
     by = by if by in RANKINGS else "failed"
     board, of_sources = read_board(span.scope(tool, choice.cut), by=by)
     found = of_sources if choice.is_any else read_insights(span.scope(tool), is_by_tool=False)
     tools = list(Tool.objects.order_by("name", "namespace").values_list("pk", "name", "namespace")[:MAX_OPTIONS])
     context: dict[str, Any] = {"span": span, "tool": tool, "tools": tools, "query": request.GET.urlencode(),
-                               "cut": choice, "by": by, "rankings": RANKINGS.items()}  # fmt: skip
+                               "cut": choice, "by": by, "rankings": RANKINGS.items(), "unread": strange}  # fmt: skip
     if not found.judged and not found.answer_times.answers:
         context |= {"is_first_look": not Rollup.objects.exists(), "address": _address(request)}
         return render(request, "insights/insights.html", context)
@@ -128,8 +130,20 @@ def export_insights(request: HttpRequest, table: str, kind: str) -> HttpResponse
     if table not in TABLES or kind not in TYPES:
         raise Http404
     span, tool = _asked(request)
+    choice = CutChoice.of(request.GET, tool)
+    strange = _unread(request, choice)
+    if choice.is_any and table not in OF_SOURCES:
+        strange += [name for name, is_read in choice.read.items() if is_read]
+    if strange:
+        return refused(strange)
+    found = read_board(span.scope(tool, choice.cut))[1] if choice.is_any else read_insights(span.scope(tool))
     columns, rows_of = TABLES[table]
-    return export(f"{table}-{span.name}", kind, columns, rows_of(read_insights(span.scope(tool))))
+    return export(f"{table}-{span.name}", kind, columns, rows_of(found))
+
+
+def _unread(request: HttpRequest, choice: CutChoice) -> list[str]:
+    ranked, time = request.GET.get("by", "") in RANKINGS, TimeRange.is_one(request.GET.get("range", ""))
+    return unread(request.GET, choice.read | {"range": time, "by": ranked, "tool": True})
 
 
 def _asked(request: HttpRequest) -> tuple[TimeRange, Tool | None]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
@@ -120,14 +121,12 @@ class Choices:
         return cls(**{name: value if cls.offers(name, value) else "" for name, value in read.items()})
 
     @classmethod
-    def unread(cls, query: QueryDict) -> list[str]:
-        """Name what of an address would choose nothing: a page goes on without it, a file would hold everything."""
-        chosen, names = cls.of(query), {field.name for field in fields(cls)}
-        read = {name: bool(getattr(chosen, name)) for name in names}
-        read |= {"after": is_place(query.get("after", "")), "zone": is_time_zone(query.get("zone", ""))}
-        return sorted(
-            name for name, value in query.items() if name not in read or (str(value).strip() and not read[name])
-        )
+    def unread(cls, query: QueryDict, **more: bool) -> list[str]:
+        """Name what of an address would choose nothing; `more` says of the page's other names what can be read."""
+        chosen = cls.of(query)
+        read = {field.name: bool(getattr(chosen, field.name)) for field in fields(cls)}
+        places = {"after": is_place(query.get("after", "")), "zone": is_time_zone(query.get("zone", ""))}
+        return unread(query, read | places | more)
 
     @classmethod
     def offers(cls, _name: str, _value: str) -> bool:
@@ -168,6 +167,16 @@ class Choices:
         for field in fields(self):
             if value := getattr(self, field.name):
                 yield field.name, value
+
+
+def unread(query: QueryDict, read: Mapping[str, bool]) -> list[str]:
+    """Name what of an address would choose nothing: a page goes on without it and says so, a file is not made.
+
+    `read` are the names that are known, each with whether its value could be read.
+    """
+    strange = {name for name, value in query.items() if name not in read or (str(value).strip() and not read[name])}
+    # None of what was sent is repeated, but for names like ours.
+    return sorted({name if re.fullmatch("[a-z_]{1,20}", name) else "a name that is not known" for name in strange})
 
 
 def clean(text: str) -> str:

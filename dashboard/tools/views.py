@@ -19,7 +19,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from dashboard.call.diagnosis import compare
 from dashboard.insights.plots import TimeRange
 from dashboard.navigation import is_staff
-from dashboard.shared.choices import clean
+from dashboard.shared.choices import clean, unread
 from dashboard.shared.forms import UNCHECKABLE
 from dashboard.shared.responses import REFUSED, TOO_LATE
 from dashboard.tools.tool_figures import MOST_TOOLS, list_tools, read_tool, shown_schema
@@ -29,7 +29,7 @@ from retrycontract.contract import pointers
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 from retrycontract.contract.outputs.source_code import UnknownLanguageError
 from retrycontract.contract.redaction.sanitizer import has_redaction, visible
-from retrycontract.contract.schemas.admission import InvalidSchema
+from retrycontract.contract.schemas.admission import InvalidSchema, SchemaWarning
 from retrycontract.languages.grammars import MissingGrammarError
 from retrycontract.store.models import Agent, Door, Tool, ToolVersion
 from retrycontract.store.models.tools import KINDS
@@ -60,6 +60,7 @@ class SchemaForm(forms.Form):
     base = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
 
     refused: InvalidSchema | None = None
+    warnings: tuple[SchemaWarning, ...] = ()
 
     def clean_schema(self) -> Any:
         """Read the JSON as strictly as a model's, and admit it as a schema."""
@@ -69,7 +70,7 @@ class SchemaForm(forms.Form):
         if has_redaction(value):
             raise forms.ValidationError(REDACTED)
         try:
-            admit_apart(value, key=DESK)
+            self.warnings = admit_apart(value, key=DESK)
         except InvalidSchema as refused:
             self.refused = refused
             raise forms.ValidationError(refused.reason) from None
@@ -141,6 +142,7 @@ def _told(fault: JsonFault) -> str:
 
 
 MAX_SEARCH: Final = 200
+MOST_TOLD: Final = 5  # warnings of a schema that was registered; the editor tells all
 EXAMPLE: Final = {"type": "object", "properties": {"city": {"type": "string", "minLength": 1}}, "required": ["city"],
                   "additionalProperties": False}  # fmt: skip
 Unusable = (InvalidSchema, UnknownLanguageError, MissingGrammarError, ChildUnavailableError)
@@ -154,7 +156,8 @@ def tools(request: HttpRequest) -> HttpResponse:
     search = request.GET.get("q", "").strip()[:MAX_SEARCH].replace("\x00", "\ufffd")
     lines = list_tools(span, search=search)
     context = {"span": span, "lines": lines, "q": visible(search), "may_edit": is_staff(request.user),
-               "is_cut": len(lines) == MOST_TOOLS, "address": request.build_absolute_uri("/").rstrip("/")}  # fmt: skip
+               "is_cut": len(lines) == MOST_TOOLS, "unread": _unread(request, "q"),
+               "address": request.build_absolute_uri("/").rstrip("/")}  # fmt: skip
     return render(request, "tools/tools.html", context)
 
 
@@ -165,8 +168,12 @@ def tool(request: HttpRequest, pk: int) -> HttpResponse:
     found = _get(pk)
     span = TimeRange.of(request.GET.get("range", ""), timezone.now())
     context = {"tool": found, "story": read_tool(found, span), "span": span, "now": timezone.now(),
-               "may_edit": is_staff(request.user)}  # fmt: skip
+               "unread": _unread(request), "may_edit": is_staff(request.user)}  # fmt: skip
     return render(request, "tools/tool.html", context)
+
+
+def _unread(request: HttpRequest, *others: str) -> list[str]:
+    return unread(request.GET, {"range": TimeRange.is_one(request.GET.get("range", ""))} | dict.fromkeys(others, True))
 
 
 @require_POST
@@ -224,6 +231,7 @@ def new_tool(request: HttpRequest) -> HttpResponse:
         form.add_error("schema", str(refused))
         return render(request, "tools/new_tool.html", context, status=REFUSED)
     messages.success(request, "The tool is registered. Agents of its namespace may call it now.")
+    _tell(request, done)
     return redirect("dashboard:tool", pk=done.tool.pk)
 
 
@@ -257,6 +265,7 @@ def _save(request: HttpRequest, found: Tool, form: SchemaForm) -> HttpResponse:
     number = done.version.number
     said = f"Version {number} is registered: new calls are judged by it, calls under way by theirs."
     messages.success(request, said if done.is_new_version else f"Version {number} is the present one.")
+    _tell(request, done)
     return redirect("dashboard:tool", pk=found.pk)
 
 
@@ -268,6 +277,12 @@ def _register(
         agent, name, schema, now=timezone.now(), door=Door.DASHBOARD, settings=settings, actor=_name(request),
         may_replace=lambda revision: revision == base,
     )  # fmt: skip
+
+
+def _tell(request: HttpRequest, done: Registration) -> None:
+    """Say what else is worth knowing of the schema."""
+    for warning in done.warnings[:MOST_TOLD]:
+        messages.warning(request, f"At {visible(warning.pointer) or 'the root'}: {visible(warning.reason)}")
 
 
 def _editor(request: HttpRequest, found: Tool, form: SchemaForm, *, status: int = 200, **more: Any) -> HttpResponse:

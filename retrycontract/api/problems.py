@@ -25,7 +25,7 @@ from retrycontract.contract import pointers
 from retrycontract.contract.matching import AmbiguousCallError
 from retrycontract.contract.outputs.source_code import Language, UnknownLanguageError
 from retrycontract.contract.redaction.sanitizer import elide_middle
-from retrycontract.contract.schemas.admission import InvalidSchema
+from retrycontract.contract.schemas.admission import InvalidSchema, SchemaWarning
 from retrycontract.contract.schemas.tool_lists import InvalidToolListError
 from retrycontract.languages import MissingGrammarError
 from retrycontract.store.models import LostRaceError
@@ -300,6 +300,12 @@ def shown_fault(fault: InvalidSchema) -> dict[str, str]:
         "code": fault.code,
         "detail": sanitizer().redact_identifier(fault.reason),
     }
+
+
+def shown_warning(warning: SchemaWarning) -> dict[str, str]:
+    """Say what a schema's author should know, without the secrets that it may hold there."""
+    found = sanitizer()
+    return {"pointer": found.redact_pointer(warning.pointer), "detail": found.redact_identifier(warning.reason)}
 
 
 def _unknown_language(_: HttpRequest, __: UnknownLanguageError) -> HttpResponse:

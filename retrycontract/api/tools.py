@@ -32,14 +32,14 @@ from retrycontract.api.requests import READ, TOOLS_WORK
 from retrycontract.api.schemas import Kinds, Strict
 from retrycontract.checking import AT_ONCE
 from retrycontract.contract.outputs import Kind
-from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
 from retrycontract.store.models import Agent, Tool
 from retrycontract.usecases.tools.contracts import attempts_allowed
 from retrycontract.usecases.tools.register_tool import (
+    Admitted,
     Registration,
     ToolSettings,
-    find_faults,
+    admit_list,
     import_tools,
     register_tool,
 )
@@ -67,6 +67,13 @@ class ToolIn(Strict):
     )
 
 
+class ToolWarning(BaseModel):
+    """What does nothing in a schema, or makes it dear to judge by."""
+
+    pointer: str
+    detail: str
+
+
 class ToolOut(BaseModel):
     """A registered tool."""
 
@@ -77,6 +84,7 @@ class ToolOut(BaseModel):
     created: bool = Field(description="The tool was not known before.")
     changed: bool = Field(description="The schema made a new version.")
     max_attempts: int = Field(description="Of its calls that name none themselves.")
+    warnings: list[ToolWarning] = Field(description="Of the schema, which is registered all the same.")
 
 
 class RefusedTool(BaseModel):
@@ -157,15 +165,15 @@ def post_tool_import(request: HttpRequest, body: Body[ToolList], key: Idempotenc
     agent = agent_of(request)
 
     @cache
-    def checked() -> tuple[list[DeclaredTool], dict[int, InvalidSchema]]:
+    def checked() -> tuple[list[DeclaredTool], Admitted]:
         tools = read_tool_list(body)
-        return tools, find_faults(agent, tools)
+        return tools, admit_list(agent, tools)
 
     return once(request, key, lambda: _imported(agent, *checked()), before=checked)
 
 
-def _imported(agent: Agent, tools: list[DeclaredTool], faults: dict[int, InvalidSchema]) -> ImportOut:
-    result = import_tools(agent, tools, now=timezone.now(), faults=faults)
+def _imported(agent: Agent, tools: list[DeclaredTool], admitted: Admitted) -> ImportOut:
+    result = import_tools(agent, tools, now=timezone.now(), admitted=admitted)
     return ImportOut(
         registered=[_tool(done) for done in result.registered],
         refused=[RefusedTool(name=name, **problems.shown_fault(fault)) for name, fault in result.refused],
@@ -271,6 +279,7 @@ def _tool(done: Registration) -> ToolOut:
         created=done.is_new_tool,
         changed=done.is_new_version,
         max_attempts=attempts_allowed(done.tool, done.tool.name),
+        warnings=[ToolWarning(**problems.shown_warning(warning)) for warning in done.warnings],
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from retrycontract.children.pool import ChildDiedError, Death, shared_pool
+from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.tool_arguments import Rejection, unfinished_check
 from retrycontract.contract.configuration import RetryConfiguration
@@ -15,7 +16,8 @@ from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import Examined
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-from retrycontract.contract.schemas.document import InvalidSchema, SchemaFault
+from retrycontract.contract.redaction.schema_marks import HIDDEN
+from retrycontract.contract.schemas.document import InvalidSchema, SchemaFault, SchemaWarning
 from retrycontract.contract.tool import Tool
 
 AT_ONCE = 2  # requests of one agent that wait for a child: the threads that wait are needed by the others, too
@@ -97,7 +99,8 @@ def judge_apart(
     except ChildDiedError as died:
         charge(died.cpu_seconds)
         # Of what is too much work to check, no more is looked at than a line shows.
-        shown = sanitizer.preview(question.output)
+        is_marked = question.schema is not None and SchemaIndex(json.loads(question.schema)).marks_anything
+        shown = HIDDEN if is_marked and sanitizer.redacts_secrets else sanitizer.preview(question.output)
         return Answered(Examined(unfinished_check(*UNFINISHED[died.death]), shown), died.cpu_seconds, died.death)
     charge(done.cpu_seconds)
     told = done.answer
@@ -114,8 +117,11 @@ def admit_apart(
     key: Hashable = None,
     at_once: int | None = None,
     charge: Callable[[float], None] = lambda _seconds: None,
-) -> None:
-    """Admit a schema in a child process; raises InvalidSchema. `charge` is told the processor seconds either way."""
+) -> tuple[SchemaWarning, ...]:
+    """Admit a schema in a child process and give its warnings; raises InvalidSchema.
+
+    `charge` is told the processor seconds either way.
+    """
     try:
         done = shared_pool().run("admit", schema, key=key, at_once=at_once, cpu_seconds=SCHEMA_SECONDS)
     except ChildDiedError as died:
@@ -124,6 +130,7 @@ def admit_apart(
         raise InvalidSchema("", reason, SchemaFault.UNCOMPILABLE) from died
     charge(done.cpu_seconds)
     _raise_refused(done.answer)
+    return tuple(SchemaWarning(*warning) for warning in done.answer["warnings"])
 
 
 def _raise_refused(told: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.feedback.answer import examine_and_redact
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-from retrycontract.contract.schemas.admission import admit
+from retrycontract.contract.schemas.admission import examine
 from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.languages.compiling import compiler_here
@@ -46,10 +46,10 @@ def judge_here(question: Question | None) -> dict[str, Any]:
 def admit_here(schema: Any) -> dict[str, Any]:
     """Admit a schema, and compile what would judge by it: that may be dearer than what registers it."""
     try:
-        admit(schema)
+        admission = examine(schema, is_bounded=True)
     except InvalidSchema as fault:
         return _refused(fault)
-    return {}
+    return {"warnings": [(warning.pointer, warning.reason) for warning in admission.warnings]}
 
 
 def _refused(fault: InvalidSchema) -> dict[str, Any]:
@@ -64,7 +64,8 @@ def _parts(question: Question) -> tuple[str, str, bool, Kind]:
 
 @lru_cache(maxsize=COMPILED)
 def _compiled(name: str, schema: str, strict: bool, kind: Kind) -> CompiledTool:
-    return CompiledTool.of(Tool(name=name, input_schema=json.loads(schema), strict=strict, kind=kind), compiler_here)
+    tool = Tool(name=name, input_schema=json.loads(schema), strict=strict, kind=kind)
+    return CompiledTool.of(tool, compiler_here, is_bounded=True)
 
 
 _kept_sanitizer: tuple[str, ValueSanitizer] | None = None

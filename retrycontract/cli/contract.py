@@ -66,9 +66,12 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
         raise WrongInputError(f"{schema} is not JSON: {fault.reason}")
     text = sys.stdin.buffer.read() if output == "-" else Path(output).read_bytes()
     try:
-        contract = RetryContract([Tool(name=tool, input_schema=declared, strict=not lenient)], configuration)
+        contract = RetryContract((), configuration)
+        warnings = contract.register(Tool(name=tool, input_schema=declared, strict=not lenient))
     except InvalidSchema as wrong:
         raise WrongInputError(f"the schema is invalid at {wrong.pointer or '(root)'}: {wrong.reason}") from None
+    for warning in warnings:
+        click.echo(f"{schema}, at {warning.pointer or '(root)'}: {warning.reason}", err=True)
     outcome = contract.check(tool, "", text)
     click.echo(_as_json(outcome) if as_json or form == "json" else _as_text(outcome))
     return VALID if outcome.status == "valid" else INVALID

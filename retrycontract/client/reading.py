@@ -25,6 +25,7 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState, Status
+from retrycontract.contract.schemas.document import SchemaWarning
 from retrycontract.contract.webhooks import ResponseStatus
 
 T = TypeVar("T")
@@ -148,7 +149,8 @@ def _call_summary(data: Any) -> CallSummary:
 def registered_tool(data: Any) -> RegisteredTool:
     """Read what became of a tool."""
     names = ("name", "version", "schema_hash", "created", "changed", "max_attempts")
-    return RegisteredTool(**{name: data[name] for name in names})
+    warnings = tuple(SchemaWarning(each["pointer"], each["detail"]) for each in data.get("warnings", ()))
+    return RegisteredTool(**{name: data[name] for name in names}, warnings=warnings)
 
 
 def imported_tools(data: Any) -> ImportedTools:

@@ -14,6 +14,7 @@ from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.patches import Operation, PatchError, apply_patch
+from retrycontract.contract.schemas.document import SchemaWarning
 from retrycontract.contract.webhooks import ResponseStatus
 
 VALID = "The call is valid."
@@ -216,7 +217,8 @@ class KnownTool:
 class RegisteredTool:
     """Say what became of a tool: `created` when it is new, `changed` when its schema made a new version.
 
-    `max_attempts` is what its calls have that name none themselves.
+    `max_attempts` is what its calls have that name none themselves; `warnings` tell what does nothing in the schema, or
+    makes it dear to judge by. An older service gives none.
     """
 
     name: str
@@ -225,6 +227,7 @@ class RegisteredTool:
     created: bool
     changed: bool
     max_attempts: int
+    warnings: tuple[SchemaWarning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

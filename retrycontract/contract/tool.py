@@ -15,6 +15,7 @@ from retrycontract.contract.json_types import Schema
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.source_code import Compiler, Compilers, declared_language
 from retrycontract.contract.schemas.admission import Admission, examine
+from retrycontract.contract.schemas.document import SchemaWarning
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +87,20 @@ class CompiledTool:
     tool: Tool
     schema: CompiledSchema
     compiler: Compiler | None = None
+    warnings: tuple[SchemaWarning, ...] = ()
 
     @classmethod
-    def of(cls, tool: Tool, compilers: Compilers | None = None) -> CompiledTool:
-        """Admit and compile a tool's schema; raises InvalidSchema that names the fault.
+    def of(cls, tool: Tool, compilers: Compilers | None = None, *, is_bounded: bool = False) -> CompiledTool:
+        """Admit and compile a tool's schema; raises InvalidSchema that names the fault, DearSchema unless `is_bounded`.
 
         Source files are compiled outside, where that is bounded: `compilers` gives what does it. Raises
         UnknownLanguageError where nobody can tell their language.
         """
-        schema = CompiledSchema.of(tool.input_schema, examine(tool.input_schema))
+        admission = examine(tool.input_schema, is_bounded=is_bounded)
+        schema = CompiledSchema.of(tool.input_schema, admission)
         if tool.kind is not Kind.SOURCE_FILE:
-            return cls(tool, schema)
+            return cls(tool, schema, warnings=admission.warnings)
         language = declared_language(tool.name, tool.input_schema)
         if compilers is None:
             raise TypeError(f"{tool.name!r} writes source files: hand in the compilers of their languages")
-        return cls(tool, schema, compilers(language))
+        return cls(tool, schema, compilers(language), admission.warnings)

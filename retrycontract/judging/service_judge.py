@@ -19,6 +19,7 @@ from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.tool_lists import MAX_NAME, DeclaredTool
 from retrycontract.contract.tool import Tool
+from retrycontract.in_process import log_warnings
 from retrycontract.judging.judge import TRACE, Examiner, ModelOutput, NotJudgedError, Verdict, refuse_other
 from retrycontract.judging.steps import Steps
 
@@ -55,6 +56,7 @@ class ServiceJudge:
         done = yield partial(
             self.client.register_tool, tool.name, tool.input_schema, kind=tool.kind.value, strict=tool.strict, **mode
         )
+        log_warnings(tool.name, done.warnings)
         self.registered[tool.name], self.versions[tool.name] = tool, done.schema_hash
         allowed: int = done.max_attempts
         return allowed
@@ -68,6 +70,8 @@ class ServiceJudge:
         done = yield partial(self.client.register_tools, listed)
         refused |= {tool.name: f"{tool.pointer or '(root)'}: {tool.detail}" for tool in done.refused}
         self.versions |= {tool.name: tool.schema_hash for tool in done.registered}
+        for tool in done.registered:
+            log_warnings(tool.name, tool.warnings)
         own = self.settings if kind is Kind.TOOL_CALL else {**self.settings, "kind": kind.value}
         for tool in named if own else ():
             if tool.name not in refused:

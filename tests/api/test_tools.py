@@ -19,7 +19,7 @@ def test_a_new_tool_is_made(door: Door) -> None:
     assert reply.status == 201
     assert reply.body == {
         "name": "deploy", "namespace": "deployer", "version": 1, "schema_hash": ToolVersion.hash_of(DEPLOY),
-        "created": True, "changed": True, "max_attempts": 2,
+        "created": True, "changed": True, "max_attempts": 2, "warnings": [],
     }  # fmt: skip
     assert (Tool.objects.get().description, Tool.objects.get().max_attempts) == ("Deploys.", 2)
 
@@ -208,3 +208,32 @@ def test_a_dry_run_shows_the_blocked_text_at_the_last_attempt(door: Door) -> Non
     feedback = door.post("/check", body).body["feedback"]
     assert "(attempt 2/2)" in feedback
     assert "Blocked" in feedback
+
+
+SLIPS: dict[str, Any] = {
+    "properties": {"q": {"type": "string", "format": "datetime", "pattern": "^(?!x)"}},
+    "requird": ["q"],
+}
+TOLD = [
+    {"pointer": "/properties/q/pattern", "detail": "Outputs are judged in a child process, and cut off when they take"},
+    {"pointer": "/properties/q/format", "detail": "Nothing checks the format `datetime`; did you mean `date-time`?"},
+    {"pointer": "/requird", "detail": "`requird` is no keyword and does nothing; did you mean `required`?"},
+]
+
+
+def test_what_does_nothing_in_a_schema_or_is_dear_is_told(door: Door) -> None:
+    reply = door.put("/tools/deploy", {"input_schema": SLIPS})
+    listed = door.post(
+        "/tools/import", [{"name": "other", "inputSchema": SLIPS}, {"name": "plain", "inputSchema": QUERY}]
+    )
+    for told in (reply.body["warnings"], listed.body["registered"][0]["warnings"]):
+        assert [{**each, "detail": each["detail"][: len(TOLD[0]["detail"])]} for each in told[:1]] == TOLD[:1]
+        assert told[1:] == TOLD[1:]
+    assert listed.body["registered"][1]["warnings"] == []
+
+
+def test_a_warning_keeps_the_secrets_of_a_schema(door: Door) -> None:
+    token = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+    told = door.put("/tools/deploy", {"input_schema": {"properties": {token: {"format": token}}}}).body["warnings"]
+    assert len(told) == 1
+    assert token not in str(told)

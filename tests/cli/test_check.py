@@ -134,3 +134,13 @@ def test_it_runs_as_a_module(folder: Path) -> None:
         check=False,
     )
     assert (run.returncode, run.stdout.decode(), run.stderr) == (1, FEEDBACK, b"")
+
+
+def test_what_does_nothing_in_the_schema_is_told_beside_the_verdict(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "S.json").write_text(json.dumps({**SCHEMA, "requird": ["encoding"]}))
+    assert check("good.json") == 0
+    assert capsys.readouterr() == (
+        "valid\n", "S.json, at /requird: `requird` is no keyword and does nothing; did you mean `required`?\n"
+    )  # fmt: skip

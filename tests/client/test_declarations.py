@@ -15,8 +15,11 @@ from typing_extensions import TypedDict
 
 from retrycontract.client import ImportedTools, RefusedTool, ToolDeclarationError
 from retrycontract.client.guarding import tool_list
+from retrycontract.contract.schemas.document import SchemaWarning
 from retrycontract.contract.schemas.tool_lists import read_tool_list
 from retrycontract.contract.tool import CompiledTool, Tool
+from retrycontract.judging.service_judge import ServiceJudge
+from retrycontract.judging.steps import drive
 from tests.client.scripted import answer
 
 if TYPE_CHECKING:
@@ -157,3 +160,16 @@ def test_without_pydantic_code_cannot_be_described_and_lists_still_can(monkeypat
     with pytest.raises(ImportError, match='pip install "pydantic>=2"'):
         tool_list([open_file])
     assert tool_list(LISTS["openai"]) == LISTS["openai"]
+
+
+def test_the_warnings_of_a_schema_are_given_and_logged(scripted: Scripted, caplog: pytest.LogCaptureFixture) -> None:
+    tool = {"name": "web", "version": 1, "schema_hash": "h", "created": True, "changed": True, "max_attempts": 3}
+    told = {**tool, "warnings": [{"pointer": "/requird", "detail": "No keyword."}]}
+    service = scripted(answer(200, {"registered": [told, {**tool, "name": "old"}], "refused": []}), answer(200, told))
+    with service.client() as client:
+        done = client.register_tools([{"name": "web", "inputSchema": {}}])
+        assert [tool.warnings for tool in done.registered] == [(SchemaWarning("/requird", "No keyword."),), ()]
+        drive(ServiceJudge(client, "o").register(Tool(name="web", input_schema={})))
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        "The schema of tool 'web', at /requird: No keyword."
+    ]

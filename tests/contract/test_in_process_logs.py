@@ -6,6 +6,8 @@ import logging
 
 import pytest
 
+from retrycontract.contract.schemas.admission import DearSchema, InvalidSchema, SchemaWarning
+from retrycontract.contract.tool import Tool
 from tests.contract.in_process_desk import BAD, GOOD, contract, fail
 
 FIELDS = ("tool_name", "error_count", "retry_attempt", "max_retries", "errors", "correlation_id", "duration_us")
@@ -60,3 +62,16 @@ def test_a_secret_in_a_tools_name_is_not_logged(caplog: pytest.LogCaptureFixture
     key = "sk-proj-" + "aB3dE5fG7hJ9kL2mN4pQ" * 2
     contract().check(key, "id", {key: 1})
     assert key not in str([vars(record) for record in caplog.records])
+
+
+def test_what_does_nothing_in_a_schema_is_logged_and_given_back(caplog: pytest.LogCaptureFixture) -> None:
+    warnings = contract().register(Tool(name="t", input_schema={"requird": ["a"]}))
+    said = "`requird` is no keyword and does nothing; did you mean `required`?"
+    assert warnings == (SchemaWarning("/requird", said),)
+    assert events(caplog) == [("WARNING", f"The schema of tool 't', at /requird: {said}")]
+
+
+def test_a_schema_that_only_a_child_may_judge_by_is_refused_here_and_says_so() -> None:
+    with pytest.raises(DearSchema, match="uses look-around") as refused:
+        contract().register(Tool(name="t", input_schema={"pattern": "^(?!x)"}))
+    assert isinstance(refused.value, InvalidSchema)

@@ -42,6 +42,9 @@ def test_no_published_tool_is_dear_to_check_or_changed_by_admission(corpus: Corp
 def test_warnings_name_the_references_into_documents_that_tools_were_cut_out_of(corpus: Corpus) -> None:
     for row in corpus("real_tools"):
         for warning in examine(row["schema"]).warnings:
+            if not warning.pointer.endswith("/$ref"):
+                assert warning.reason.startswith("Nothing checks the format `path`"), "no published tool has slips"
+                continue
             reference = pointers.resolve(row["schema"], warning.pointer)
             with pytest.raises(LookupError):
                 pointers.resolve(row["schema"], reference.removeprefix("#"))

@@ -207,6 +207,25 @@ def test_a_file_is_refused_when_what_was_chosen_cannot_be_read(desk: Client, que
     assert desk.get(f"/calls/?{query}").status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("/?show=nowhere&age=1y&tool=deploy", "age, show"),
+        ("/calls/?state=bloked&zone=Mars&q=x", "state, zone"),
+        ("/audit/?since=yesterday", "since"),
+        ("/tools/?range=century&q=x", "range"),
+        ("/hints/?show=all", "show"),
+        ("/agent-responses/?status=fine&period=1y", "period, status"),
+        ("/?<b>=1", "a name that is not known"),
+    ],
+)
+def test_a_page_says_what_of_its_address_it_left_out(path: str, names: str) -> None:
+    admin = logged_in(make_user("ada", Role.ADMIN))
+    page, left_out = admin.get(path), "Not understood in the address, and left out: "
+    assert f"{left_out}{names}." in text_of(page)
+    assert left_out not in text_of(admin.get(path.partition("?")[0]))
+
+
 def test_a_file_takes_what_the_page_offers(desk: Client) -> None:
     make_blocked()
     chosen = "state=blocked&q=&after=&since=2020-01-01T10:00&zone=Europe/Rome&kind=tool_call&code=%20"

@@ -18,6 +18,7 @@ from dashboard.inbox import views as queue
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call
 from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.sweep import index_calls
 from tests.dashboard.conftest import HTMX, Page, text_of
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 
@@ -53,6 +54,23 @@ def test_a_search_is_made_once_for_all_tabs(desk: Client) -> None:
         assert ids(desk.get("/?q=deplo&show=all")) == [call.public_id]
     of_tools = [query for query in captured if 'FROM "retrycontract_tool" WHERE' in query["sql"]]
     assert len([query for query in of_tools if "LIKE" in query["sql"]]) == 1
+
+
+def test_what_a_search_finds_twice_is_counted_and_listed_once_and_neither_by_tool_or_key_at_once(
+    desk: Client, mia: User
+) -> None:
+    answered = make_blocked(context={"goal": "deploy it"})
+    answer(answered, mia, Decision.REJECT, text="Not today.")
+    waiting = make_blocked(context={"goal": "deploy it"})
+    index_calls()
+    with CaptureQueriesContext(connection) as captured:
+        page = desk.get("/?q=deploy&show=all")
+    assert ids(page) == [waiting.public_id, answered.public_id]
+    assert "Open 1 Mine 0 Waiting for agent 0 Answered 1 All 2" in text_of(page)
+    # What waits is little; what was ever sent is a million calls, of which PostgreSQL would read most for an OR.
+    of_all = [one["sql"] for one in captured if 'tool_name" IN' in one["sql"] and "state" not in one["sql"]]
+    assert len(of_all) == 4, "two counts and two lists"
+    assert not any(" OR " in statement for statement in of_all)
 
 
 def test_calls_with_the_same_mistake_are_one_group_where_the_oldest_stands(desk: Client) -> None:

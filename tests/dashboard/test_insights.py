@@ -71,7 +71,6 @@ def test_a_tool_and_a_time_are_chosen_in_the_address(worked: Client) -> None:
     assert f"/insights/failures.csv?range=24h&amp;tool={tool.pk}" in page
     assert worked.get("/insights/?tool=99999").status_code == 404
     assert worked.get("/insights/?tool=x").status_code == 404
-    assert worked.get("/insights/?range=century").status_code == 200
 
 
 def test_a_service_without_calls_says_what_to_do_and_an_idle_time_what_to_look_at(desk: Client) -> None:
@@ -108,6 +107,25 @@ def test_files_over_time_name_their_hours(worked: Client, table: str) -> None:
     assert len(b"".join(answered).splitlines()) > 1
     assert worked.get("/insights/secrets.csv").status_code == 404
     assert worked.get(f"/insights/{table}.xlsx").status_code == 404
+
+
+def test_an_address_that_cannot_be_read_makes_no_file_and_the_page_says_what_it_left_out(worked: Client) -> None:
+    tool = Tool.objects.get(name="scale")
+    for query, name in (("range=century", "range"), ("ragne=7d", "ragne"), ("agent=nobody", "agent"), ("by=x", "by"),
+                        (f"tool={tool.pk}&version=x", "version"), ("<b>=1", "a name that is not known")):  # fmt: skip
+        answered = worked.get(f"/insights/failures.csv?{query}")
+        assert (answered.status_code, query) == (400, query)
+        assert f"No file was made: {name} in the address cannot be read." in answered.content.decode()
+        page = worked.get(f"/insights/?{query}")
+        assert f"Not understood in the address, and left out: {name}." in text_of(page)
+    assert "Not understood" not in text_of(worked.get(f"/insights/?range=24h&tool={tool.pk}&version=&agent=&by=tokens"))
+
+
+def test_a_file_holds_what_its_page_was_cut_to(worked: Client) -> None:
+    agent = make_agent("other").pk
+    cut = [tuple(row.values())[:3] for row in rows_of(worked, f"/insights/attempts.csv?agent={agent}")]
+    assert cut == [("1", "1", "0"), ("2", "1", "1")]
+    assert worked.get(f"/insights/outcomes.csv?agent={agent}").status_code == 400, "ends are not counted by agent"
 
 
 def test_no_spreadsheet_takes_a_cell_for_a_formula() -> None:

@@ -253,3 +253,13 @@ def test_a_page_costs_the_same_however_much_there_is(desk: Client, tool: Tool, p
             make_call(make_agent(), [{}, [], RIGHT], at=timezone.now() - timedelta(hours=number))
         register_tool(make_agent(), "deploy", WIDER, now=timezone.now())
     assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize("step", ["try", "save"])
+def test_what_does_nothing_in_a_schema_is_told_beside_it(admin: Client, tool: Tool, step: str) -> None:
+    reply = send(admin, tool, {"properties": {"<b>": {"maxlength": 3, "pattern": "^(?!x)"}}}, step)
+    page = reply if step == "try" else admin.get(reply.url)
+    text = text_of(page)
+    assert "At /properties/<b>/maxlength: `maxlength` is no keyword and does nothing; did you mean `maxLength`?" in text
+    assert "Outputs are judged in a child process, and cut off when they take too long: The pattern '^(?!x)'" in text
+    assert "<b>" not in page.content.decode().partition("</head>")[2].replace("<bdi>", "")

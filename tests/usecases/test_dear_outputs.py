@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from pytest_django import Settings
 
+from retrycontract.contract.schemas.admission import APART, DearSchema
 from retrycontract.usecases.counts.keep_count import WorkUsedUpError, charge, refuse_overdrawn
+from retrycontract.usecases.tools.contracts import pinned
+from retrycontract.usecases.tools.register_tool import register_tool
 from tests.bombs import Bomb, known
+from tests.contract.test_admission_hostile import doubled
 from tests.factories import make_agent, make_tool, submit
 from tests.usecases.conftest import NOON, configure, send_and_judge
 
@@ -72,3 +77,32 @@ def test_a_clock_that_is_set_back_makes_nobody_wait_for_days(settings: Settings)
     charge(agent.pk, 1, now=NOON)
     agent.refresh_from_db()
     assert agent.work_until == NOON.timestamp() + 2
+
+
+DEAR: list[tuple[dict[str, Any], Any, Any]] = [
+    ({"properties": {"a": {"type": "string", "pattern": "^(?!.*[.]{2})[a-z.]+$"}}}, {"a": "a.b"}, {"a": "a..b"}),
+    ({"properties": {"a": {"enum": list(range(6_000))}}}, {"a": 5_999}, {"a": 6_000}),
+    (doubled(15, "anyOf"), "\"x\"", "1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "right", "wrong"), DEAR, ids=["look-around", "6,000 values", "expansion"])
+def test_a_dear_schema_is_judged_by_in_a_child_alone(schema: dict[str, Any], right: Any, wrong: Any) -> None:
+    agent = make_agent()
+    assert register_tool(agent, "t", schema, now=NOON).warnings[0].reason.startswith(APART)
+    verdicts = [send_and_judge(agent, value, tool="t") for value in (right, wrong)]
+    assert [(attempt.status, attempt.is_dear) for attempt in verdicts] == [("valid", True), ("retry", True)]
+    assert "too much work" not in verdicts[1].feedback
+    contract = pinned(verdicts[0].call.tool, verdicts[0].call.version, "tool_call")
+    assert "compiled" not in vars(contract)
+    with pytest.raises(DearSchema):
+        _ = contract.compiled
+
+
+def test_a_search_that_goes_back_without_end_is_cut_off_and_told() -> None:
+    agent = make_agent()
+    register_tool(agent, "t", {"properties": {"a": {"pattern": r"^((a|aa)+)\1$"}}}, now=NOON)
+    attempt = send_and_judge(agent, {"a": "a" * 80 + "b"}, tool="t")
+    assert attempt.status == "retry"
+    assert "takes too many steps" in attempt.feedback
+    assert "send a shorter text" in attempt.feedback

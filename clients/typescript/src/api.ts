@@ -1223,6 +1223,21 @@ export interface components {
              * @description Of its calls that name none themselves.
              */
             max_attempts: number;
+            /**
+             * Warnings
+             * @description Of the schema, which is registered all the same.
+             */
+            warnings: components["schemas"]["ToolWarning"][];
+        };
+        /**
+         * ToolWarning
+         * @description What does nothing in a schema, or makes it dear to judge by.
+         */
+        ToolWarning: {
+            /** Pointer */
+            pointer: string;
+            /** Detail */
+            detail: string;
         };
         /**
          * Kind

@@ -32,12 +32,10 @@ def unknown_fields(
     declared = failure.place.declared
     # Not `declared - value.keys()`: that walks through all keys of the value.
     free = sorted(name for name in declared if name not in failure.value)
-    names = sorted(failure.place.declared)
-    known = f"one of the fields {failure.listed(names)}" if names else None
+    known = f"one of the fields {failure.listed(sorted(declared))}" if declared else None
     for position, key in enumerate(keys):
-        advised = position < MAX_ADVISED
         # A name that is taken is suggested only where none is free: renaming a field to it would replace the other one.
-        guess = failure.nearest(key, free or sorted(declared - {key})) if advised else None
+        guess = failure.nearest(key, free or sorted(declared - {key})) if position < MAX_ADVISED else None
         name = failure.name(key)
         yield failure.error(
             ErrorCode.UNKNOWN_FIELD,
@@ -348,7 +346,7 @@ def _several(failure: Failure, kind: Kind.OneOfMultipleValid) -> Iterator[Valida
     """Explain a oneOf with several matches: the fields that the matching branches ask for exclude each other."""
     branches = failure.constraint if isinstance(failure.constraint, list) else []
     matching = [branch for branch, errors in zip(branches, kind.context, strict=False) if not errors]
-    names = [str(name) for branch in matching if isinstance(branch, dict) for name in branch.get("required", ())]
+    names = (str(name) for branch in matching if isinstance(branch, dict) for name in branch.get("required", ()))
     yield _exclusive(failure, list(dict.fromkeys(names)))
 
 
@@ -362,8 +360,11 @@ def _exclusive(failure: Failure, names: list[str]) -> ValidationError:
     )
 
 
-def _other(failure: Failure, _: Kind) -> Iterator[ValidationError]:
-    yield failure.error(ErrorCode.CONSTRAINT_VIOLATION, {"constraint": failure.limit(failure.keyword or "its schema")})
+def _other(failure: Failure, kind: Kind) -> Iterator[ValidationError]:
+    is_spent = isinstance(kind, Kind.BacktrackLimitExceeded)
+    told = "matching it takes too many steps" if is_spent else failure.limit(failure.keyword or "its schema")
+    hint = "send a shorter text" if is_spent else None
+    yield failure.error(ErrorCode.CONSTRAINT_VIOLATION, {"constraint": told}, hint=hint)
 
 
 EXPLANATIONS: dict[type[Kind], Explain] = {

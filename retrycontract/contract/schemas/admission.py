@@ -8,25 +8,50 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from urllib.parse import quote
 
 import jsonschema_rs
 
 from retrycontract.contract import pointers
-from retrycontract.contract.json_types import Schema
-from retrycontract.contract.schemas.document import InvalidSchema, SchemaFault, excerpt, read_document
+from retrycontract.contract.json_types import Schema, count_nodes
+from retrycontract.contract.schemas.document import (
+    MAX_NODES,
+    DearSchema,
+    InvalidSchema,
+    SchemaFault,
+    SchemaWarning,
+    excerpt,
+    read_document,
+)
 from retrycontract.contract.schemas.expansion import MAX_INSTANCE_DEPTH, check_expansion
 from retrycontract.contract.schemas.graph import SchemaGraph
 from retrycontract.contract.schemas.metaschema import Draft, check_metaschema, draft_of
-from retrycontract.contract.schemas.patterns import MAX_COMPILED, check_patterns
-from retrycontract.contract.schemas.tool_lists import SchemaWarning, complete
+from retrycontract.contract.schemas.patterns import MAX_COMPILED, MAX_COMPILED_APART, MAX_STEPS, check_patterns
+from retrycontract.contract.schemas.tool_lists import complete, oversights
 
-__all__ = ["Admission", "InvalidSchema", "SchemaFault", "SchemaWarning", "admit", "compile_schema", "examine"]
+__all__ = [
+    "Admission",
+    "DearSchema",
+    "InvalidSchema",
+    "SchemaFault",
+    "SchemaWarning",
+    "admit",
+    "compile_schema",
+    "examine",
+]
 
 _ADDRESS = "urn:retrycontract:schema"  # under which a part of a schema finds the whole
-_LINEAR = jsonschema_rs.RegexOptions(size_limit=MAX_COMPILED)
+# Tried in turn: what has been admitted may need more room, or the engine that goes back, whose steps are counted.
+_ENGINES = (
+    jsonschema_rs.RegexOptions(size_limit=MAX_COMPILED),
+    jsonschema_rs.RegexOptions(size_limit=MAX_COMPILED_APART),
+    jsonschema_rs.FancyRegexOptions(size_limit=MAX_COMPILED_APART, backtrack_limit=MAX_STEPS),
+)
+MAX_WARNINGS = 20  # told of one schema
+APART = "Outputs are judged in a child process, and cut off when they take too long:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +73,29 @@ def admit(schema: object) -> jsonschema_rs.Validator:
     return examine(schema).validator
 
 
-def examine(schema: object) -> Admission:
-    """Admit a schema and say what else is worth knowing of it; raises InvalidSchema that points at the fault."""
+def examine(schema: object, *, is_bounded: bool = False) -> Admission:
+    """Admit a schema and say what else is worth knowing of it; raises InvalidSchema that points at the fault.
+
+    Where its work `is_bounded`, by a process that is cut off, a dear schema is admitted with a warning; elsewhere it is
+    a DearSchema.
+    """
     # Measured first: everything below recurses into the document or compiles it.
-    document = read_document(schema)
+    document = read_document(schema, is_bounded=is_bounded)
     draft = draft_of(document)
     check_metaschema(document, draft)
     if isinstance(document, bool):
         return Admission(_compile(document))
+    told = oversights(document)
     warnings = complete(document)
     graph = SchemaGraph(document, draft)
     expansion = check_expansion(graph)
-    check_patterns(graph.places)
+    dear = [*([expansion.dear] if expansion.dear else []), *check_patterns(graph.places)]
+    if dear and not is_bounded:
+        raise dear[0]
+    if count_nodes(document) > MAX_NODES:
+        dear.append(DearSchema("", f"It has more than {MAX_NODES:,} values.", SchemaFault.TOO_MANY_NODES))
+    apart = [SchemaWarning(fault.pointer, f"{APART} {fault.reason}") for fault in dear]
+    warnings = (*apart, *warnings, *told)[:MAX_WARNINGS]
     return Admission(_compile(document), warnings, expansion.cheap_depth, expansion.width)
 
 
@@ -122,7 +158,11 @@ def _compile(
     engine = (draft or draft_of(schema)).engine
     try:
         # Without `offline` the engine fetches remote references and reads files by itself.
-        return engine(schema, validate_formats=True, offline=True, pattern_options=_LINEAR, registry=registry)
+        make = partial(engine, schema, validate_formats=True, offline=True, registry=registry)
+        for options in _ENGINES[:-1]:
+            with suppress(ValueError):
+                return make(pattern_options=options)
+        return make(pattern_options=_ENGINES[-1])
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic of the engine is no Exception

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
+YARDSTICK: Final = 8_200_000
+"""What fixed work took on the machine that the table is from: others are as much slower as they take longer for it."""
+
 # One name for each kind of step that the estimate counts; see costs.py for what is counted where.
 NANOSECONDS: Final[dict[str, float]] = {
     "visit": 15,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -49,6 +50,18 @@ class InvalidSchema(WrongInputError):  # noqa: N818 - public name; it says what 
         return f"{excerpt(self.pointer, POINTER_SHOWN) or '(root)'}: {self.reason}"
 
 
+class DearSchema(InvalidSchema):
+    """Raised for a schema that may be used only where its work can be cut off: in a child process."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaWarning:
+    """Hold what a developer should know of an admitted schema: where, and a sentence."""
+
+    pointer: str
+    reason: str
+
+
 def excerpt(text: str, limit: int = EXCERPT) -> str:
     """Cut a text to a short, printable excerpt; what cannot be seen becomes an escape."""
     shown = text if len(text) <= limit else f"{text[: limit // 2]}…{text[-(limit // 2) + 1 :]}"
@@ -58,13 +71,19 @@ def excerpt(text: str, limit: int = EXCERPT) -> str:
 MAX_BYTES = 128 * 1024  # the largest of 1,458 published tools has 15 kB
 MAX_DEPTH = 64  # containers inside one another; published tools stay below 20
 MAX_NODES = 5_000  # values of any kind; published tools stay below 1,000
+MAX_DATA = 65_536  # values that are no schemas, in lists of what is allowed, where a child process judges
+DATA = ("enum", "const", "default", "examples")
+NAMING = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
 MAX_INTEGER_BITS = 1_024  # what a double can hold: RFC 8259 promises no more between systems
 
 Trail = tuple["Trail", str | int] | None  # a path that costs one cell per step; None is the root
 
 
-def read_document(schema: object) -> Schema:
-    """Copy a schema as plain JSON; raises InvalidSchema when it is none, or too large to be handled safely."""
+def read_document(schema: object, *, is_bounded: bool = True) -> Schema:
+    """Copy a schema as plain JSON; raises InvalidSchema when it is none, or too large to be handled safely.
+
+    Raises DearSchema for long lists of allowed values, unless the work that they cause `is_bounded`.
+    """
     if isinstance(schema, bool):
         return schema
     if not isinstance(schema, dict):
@@ -72,7 +91,7 @@ def read_document(schema: object) -> Schema:
         raise InvalidSchema("", reason, SchemaFault.NOT_A_SCHEMA)
     # Inspected before it is written: `json.dumps` recurses, and would write a schema of any size.
     try:
-        _inspect(schema)
+        _inspect(schema, MAX_DATA if is_bounded else MAX_NODES)
         text = json.dumps(schema, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except InvalidSchema:
         raise
@@ -94,17 +113,19 @@ def pointer_of(trail: Trail) -> str:
     return pointers.from_tokens(reversed(steps))
 
 
-def _inspect(schema: dict[Any, Any]) -> None:
+def _inspect(schema: dict[Any, Any], most_data: int) -> None:
     """Visit every value, level by level: no recursion, and nothing is visited beyond the limits."""
-    level: list[tuple[Trail, Any]] = [(None, schema)]
-    nodes, characters = 1, 0
+    level: list[tuple[Trail, Any, bool]] = [(None, schema, False)]
+    nodes, data, characters = 1, 0, 0
     for _ in range(MAX_DEPTH):
-        below: list[tuple[Trail, Any]] = []
-        for trail, container in level:
-            nodes += len(container)
-            if nodes > MAX_NODES:
-                reason = f"A schema has at most {MAX_NODES:,} values; split it, or shorten its lists."
-                raise InvalidSchema(pointer_of(trail), reason, SchemaFault.TOO_MANY_NODES)
+        below: list[tuple[Trail, Any, bool]] = []
+        for trail, container, is_data in level:
+            nodes += 0 if is_data else len(container)
+            data += len(container) if is_data else 0
+            if nodes > MAX_NODES or data > MAX_DATA:
+                raise _too_many(trail, InvalidSchema)
+            if nodes + data > most_data:
+                raise _too_many(trail, DearSchema)
             for step, value in _members(container, trail):
                 characters += len(step) if isinstance(step, str) else 0
                 if isinstance(value, str):
@@ -112,7 +133,7 @@ def _inspect(schema: dict[Any, Any]) -> None:
                 if characters > MAX_BYTES:
                     raise _too_large()
                 if isinstance(value, dict | list):
-                    below.append(((trail, step), value))
+                    below.append(((trail, step), value, is_data or _holds_data(trail, step)))
                 else:
                     _inspect_scalar(value, (trail, step))
         if not below:
@@ -120,6 +141,18 @@ def _inspect(schema: dict[Any, Any]) -> None:
         level = below
     reason = f"A schema nests at most {MAX_DEPTH} levels deep; flatten it, or move parts to `$defs`."
     raise InvalidSchema(pointer_of(level[0][0]), reason, SchemaFault.TOO_DEEP)
+
+
+def _holds_data(trail: Trail, step: str | int) -> bool:
+    """Tell whether a keyword's value is data; a member of `properties` may have the same name."""
+    return step in DATA and (trail is None or trail[1] not in NAMING)
+
+
+def _too_many(trail: Trail, fault: type[InvalidSchema]) -> InvalidSchema:
+    reason = f"A schema has at most {MAX_NODES:,} values; split it, or shorten its lists."
+    if fault is not DearSchema:
+        reason = f"A schema has at most {MAX_NODES:,} values, and {MAX_DATA:,} in its lists of allowed ones; split it."
+    return fault(pointer_of(trail), reason, SchemaFault.TOO_MANY_NODES)
 
 
 def _members(container: Any, trail: Trail) -> list[tuple[str | int, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from retrycontract.contract import pointers
-from retrycontract.contract.schemas.document import InvalidSchema, SchemaFault
+from retrycontract.contract.schemas.document import DearSchema, InvalidSchema, SchemaFault
 from retrycontract.contract.schemas.graph import UNEVALUATED, Edge, SchemaGraph, SchemaPlace
 
 MAX_EXPANSION = 10_000  # subschemas that one value may be held against
@@ -20,38 +20,45 @@ MAX_INSTANCE_DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """Hold the depth to which values are cheap to check, and how many subschemas one value may be held against."""
+    """Hold the depth to which values are cheap to check, and how many subschemas one value may be held against.
+
+    `dear` is the fault for which the schema may be used only where its work can be cut off.
+    """
 
     cheap_depth: int = MAX_INSTANCE_DEPTH
     width: int = 1
+    dear: DearSchema | None = None
 
 
 def check_expansion(graph: SchemaGraph) -> Expansion:
     """Check that composition and references stay bounded, and give what work they may cause.
 
-    Raises InvalidSchema for a loop that never descends into the value, a chain that is too long and an expansion
-    that is too large. A value that nests deeper than what is cheap can be held against more than
+    Raises InvalidSchema for a loop that never descends into the value and a chain that is too long; an expansion that
+    is too large is `dear`. A value that nests deeper than what is cheap can be held against more than
     MAX_EXPANSION subschemas on one path, because recursion re-enters the same member on several branches: check
     such a value under a time limit.
     """
     order = _inside_out(graph.places)
     size: dict[SchemaPlace, int] = {}
     chain: dict[SchemaPlace, int] = {}
+    dear: DearSchema | None = None
     for place in order:
         size[place] = 1 + _factor(place) * sum(size[edge.place] for edge in place.in_place)
         chain[place] = 1 + max((chain[edge.place] for edge in place.in_place), default=0)
-        if size[place] > MAX_EXPANSION:
+        if size[place] > MAX_EXPANSION and dear is None:
             reason = (
                 f"anyOf, oneOf, allOf and references expand to more than {MAX_EXPANSION:,} subschemas for one value;"
                 " nest fewer of them."
             )
-            raise InvalidSchema(place.pointer, reason, SchemaFault.EXPANSION)
+            dear = DearSchema(place.pointer, reason, SchemaFault.EXPANSION)
         # Without references a chain is no longer than the schema is deep, which is bounded already.
         if graph.has_references and chain[place] > MAX_CHAIN:
             reason = f"More than {MAX_CHAIN} references and compositions lead on from here; shorten the chain."
             raise InvalidSchema(place.pointer, reason, SchemaFault.TOO_DEEP)
-    depth = _cheap_depth(order, graph.places[0]) if graph.has_references else MAX_INSTANCE_DEPTH
-    return Expansion(depth, max(size.values()))
+    # Of a dear one no depth is cheap: what bounds it is the time that it may take.
+    is_even = dear is not None or not graph.has_references
+    depth = MAX_INSTANCE_DEPTH if is_even else _cheap_depth(order, graph.places[0])
+    return Expansion(depth, max(size.values()), dear)
 
 
 def _inside_out(places: Iterable[SchemaPlace]) -> list[SchemaPlace]:

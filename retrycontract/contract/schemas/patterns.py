@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import jsonschema_rs
 
 from retrycontract.contract import pointers
-from retrycontract.contract.schemas.document import InvalidSchema, SchemaFault, excerpt
+from retrycontract.contract.schemas.document import DearSchema, InvalidSchema, SchemaFault, excerpt
 from retrycontract.contract.schemas.graph import SchemaPlace
 
 MAX_PATTERNS = 200
@@ -18,45 +18,78 @@ MAX_LENGTH = 512
 MAX_COMPILED = 10 * 1024 * 1024
 MAX_COMPILED_TOGETHER = 2 * MAX_COMPILED
 
+MAX_COMPILED_APART = 64 * 1024 * 1024  # of one pattern, and of all together, where a child process judges
+MAX_STEPS = 5_000_000  # of one search that goes back and tries again: about 0.1 s
+
 _LOOK_AROUND = re.compile(r"\(\?<?[=!]")
 _BACKREFERENCE = re.compile(r"\\[1-9]|\\k<|\(\?P=")
 
 
-def check_patterns(places: Iterable[SchemaPlace]) -> None:
-    """Check every pattern of a schema; raises InvalidSchema that points at the first bad one."""
+def check_patterns(places: Iterable[SchemaPlace]) -> list[DearSchema]:
+    """Check every pattern of a schema; raises InvalidSchema that points at the first bad one.
+
+    Gives the faults for which it may be used only where its work can be cut off.
+    """
     found = [item for place in places for item in _patterns(place)]
+    if not found:
+        return []
+    dear = []
     if len(found) > MAX_PATTERNS:
         reason = f"A schema has at most {MAX_PATTERNS} patterns; this is one too many."
-        raise InvalidSchema(found[MAX_PATTERNS][0], reason, SchemaFault.PATTERN)
-    if not found:
-        return
-    share = min(MAX_COMPILED, MAX_COMPILED_TOGETHER // len(found))
-    options = jsonschema_rs.RegexOptions(size_limit=share)
-    for pointer, pattern in found:
-        if len(pattern) > MAX_LENGTH:
-            reason = f"A pattern has at most {MAX_LENGTH} characters."
-            raise InvalidSchema(pointer, reason, SchemaFault.PATTERN)
-        try:
-            # Asked of the engine that will match with it: no other one has just its syntax and its limits.
-            jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=options)
-        except ValueError as error:
-            if _LOOK_AROUND.search(pattern):
-                fault = "uses look-around, which cannot be matched in linear time; say it with plain alternatives"
-            elif _BACKREFERENCE.search(pattern):
-                fault = "uses a backreference, which cannot be matched in linear time; remove it"
-            else:
-                fault = "is no regular expression of ECMAScript's linear subset, or compiles to too much; simplify it"
-            raise InvalidSchema(pointer, f"The pattern '{excerpt(pattern)}' {fault}.", SchemaFault.PATTERN) from error
+        dear.append(DearSchema(found[MAX_PATTERNS][0], reason, SchemaFault.PATTERN))
+        names = [pointer for pointer, _, is_name in found if is_name]
+        if len(names) > MAX_PATTERNS:  # the service itself looks for them in names
+            raise InvalidSchema(names[MAX_PATTERNS], reason, SchemaFault.PATTERN)
+    for pointer, pattern, is_name in found:
+        fault = _fault(pattern, is_name=is_name, among=len(found))
+        if fault is not None:
+            kind, reason = fault
+            if kind is not DearSchema:
+                raise kind(pointer, reason, SchemaFault.PATTERN)
+            dear.append(DearSchema(pointer, reason, SchemaFault.PATTERN))
+    return dear
 
 
-def _patterns(place: SchemaPlace) -> Iterator[tuple[str, str]]:
+def _fault(pattern: str, *, is_name: bool, among: int) -> tuple[type[InvalidSchema], str] | None:
+    """Tell what is wrong with a pattern, and whether a child process could judge by it all the same."""
+    if len(pattern) > MAX_LENGTH and is_name:
+        return InvalidSchema, f"A pattern has at most {MAX_LENGTH} characters."
+    share = min(MAX_COMPILED, MAX_COMPILED_TOGETHER // among)
+    # Asked of the engine that will match with it: no other one has just its syntax and its limits.
+    if _compiles(pattern, jsonschema_rs.RegexOptions(size_limit=share)):
+        return (DearSchema, f"A pattern has at most {MAX_LENGTH} characters.") if len(pattern) > MAX_LENGTH else None
+    larger = share if is_name else MAX_COMPILED_APART // among
+    backtracks = _LOOK_AROUND.search(pattern) or _BACKREFERENCE.search(pattern)
+    fancy = jsonschema_rs.FancyRegexOptions(size_limit=larger, backtrack_limit=MAX_STEPS)
+    apart = fancy if backtracks else jsonschema_rs.RegexOptions(size_limit=larger)
+    kind = DearSchema if _compiles(pattern, apart) else InvalidSchema
+    if not backtracks:
+        said = "is no regular expression of ECMAScript's linear subset, or compiles to too much; simplify it"
+        said = said if kind is InvalidSchema else "compiles to much; simplify it"
+    elif _LOOK_AROUND.search(pattern):
+        said = "uses look-around, which cannot be matched in linear time; say it with plain alternatives"
+    else:
+        said = "uses a backreference, which cannot be matched in linear time; remove it"
+    return kind, f"The pattern '{excerpt(pattern)}' {said}."
+
+
+def _compiles(pattern: str, options: jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions) -> bool:
+    try:
+        jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=options)
+    except ValueError:
+        return False
+    return True
+
+
+def _patterns(place: SchemaPlace) -> Iterator[tuple[str, str, bool]]:
+    """Yield pointer and pattern, and whether it is one of names."""
     pattern = place.schema.get("pattern")
     if isinstance(pattern, str):
-        yield pointers.join(place.pointer, "pattern"), pattern
+        yield pointers.join(place.pointer, "pattern"), pattern, False
     by_name = place.schema.get("patternProperties")
     if isinstance(by_name, dict):
         for name in by_name:
-            yield pointers.join(place.pointer, "patternProperties", name), name
+            yield pointers.join(place.pointer, "patternProperties", name), name, True
 
 
 CLASSES = {"d": "0", "w": "a", "s": " ", "D": "a", "W": "-", "S": "a"}

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
 from retrycontract.contract import pointers
+from retrycontract.contract.advice.names import MAX_LENGTH, slips_between
 from retrycontract.contract.errors import WrongInputError
-from retrycontract.contract.schemas.document import Trail, excerpt, pointer_of
-from retrycontract.contract.schemas.graph import REFERENCES, subschemas
+from retrycontract.contract.schemas.document import SchemaWarning, Trail, excerpt, pointer_of
+from retrycontract.contract.schemas.graph import LISTS, MAPS, REFERENCES, SINGLE, subschemas
 from retrycontract.contract.schemas.metaschema import draft_of
+from retrycontract.contract.schemas.type_expressions import FORMATS
 
 # OpenAPI keeps shared schemas here. A tool that was cut out of such a document still refers to them.
 CUT_OUT_OF = "components"
+# Every keyword of a draft, and what OpenAPI and others write beside them: no slip of a pen.
+KEYWORDS = MAPS | LISTS | SINGLE | {
+    "$schema", "$id", "id", "$ref", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor",
+    "$vocabulary", "$comment", "type", "enum", "const", "format", "pattern", "title", "description", "default",
+    "examples", "example", "deprecated", "readOnly", "writeOnly", "nullable", "discriminator", "xml", "externalDocs",
+    "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "maxItems",
+    "minItems", "uniqueItems", "maxContains", "minContains", "maxProperties", "minProperties", "required",
+    "dependentRequired", "contentEncoding", "contentMediaType",
+}  # fmt: skip
+# OpenAPI's, which say how a value is stored or shown and promise no check.
+NOTED_FORMATS = frozenset({"int32", "int64", "float", "double", "byte", "binary", "password"})
+MAX_UNKNOWN = 100
 MAX_CUT_OUT_STEPS = 8  # `#/components/schemas/Name` has three
 # What RFC 3986 wants percent-encoded. Generators write `#/definitions/List<Item>` and `$id: "Create task"`.
 _ILLEGAL = re.compile(r"[^\w\-.~:/?#@!$&'()*+,;=%\[\]]|%(?![0-9A-Fa-f]{2})", re.ASCII)
 _ILLEGAL_IN_FRAGMENT = re.compile(r"[^\w\-.~:/?@!$&'()*+,;=%]|%(?![0-9A-Fa-f]{2})", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaWarning:
-    """Hold what a developer should know of an admitted schema: where, and a sentence."""
-
-    pointer: str
-    reason: str
 
 
 def complete(document: dict[str, Any]) -> tuple[SchemaWarning, ...]:
@@ -55,6 +61,32 @@ def complete(document: dict[str, Any]) -> tuple[SchemaWarning, ...]:
             )
             warnings.append(SchemaWarning(pointers.join(pointer_of(trail), "$ref"), reason))
     return tuple(warnings)
+
+
+def oversights(document: dict[str, Any]) -> tuple[SchemaWarning, ...]:
+    """Warn of what does nothing silently: a keyword that is misspelt, and a format that nobody checks."""
+    warnings: list[SchemaWarning] = []
+    seen: dict[str, str | None] = {}  # of which no more are looked at than a person would mend
+    for trail, schema in _schemas(document):
+        for name in schema.keys() - KEYWORDS:
+            if name not in seen and len(seen) < MAX_UNKNOWN:
+                seen[name] = _meant(name, KEYWORDS)
+            if (meant := seen.get(name)) is not None:
+                reason = f"`{excerpt(name)}` is no keyword and does nothing; did you mean `{meant}`?"
+                warnings.append(SchemaWarning(pointers.join(pointer_of(trail), name), reason))
+        form = schema.get("format")
+        if isinstance(form, str) and form not in FORMATS and form not in NOTED_FORMATS and len(warnings) < MAX_UNKNOWN:
+            meant = _meant(form, FORMATS.keys())
+            advice = f"did you mean `{meant}`?" if meant else f"checked are {', '.join(FORMATS)}."
+            reason = f"Nothing checks the format `{excerpt(form)}`; {advice}"
+            warnings.append(SchemaWarning(pointers.join(pointer_of(trail), "format"), reason))
+    return tuple(sorted(warnings, key=lambda warning: warning.pointer))
+
+
+def _meant(name: str, known: Collection[str]) -> str | None:
+    """Give what a word most likely stands for: it differs in case, or by a slip or two."""
+    slips = {word: found for word in known if (found := slips_between(name.casefold(), word.casefold())) is not None}
+    return min(slips, key=lambda word: (slips[word], word)) if slips and len(name) <= MAX_LENGTH else None
 
 
 def _schemas(document: dict[str, Any]) -> Iterator[tuple[Trail, dict[str, Any]]]:

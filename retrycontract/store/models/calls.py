@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -54,13 +55,24 @@ class CallQuerySet(models.QuerySet["Call"]):
         older = self.filter(pk__lt=self.values_list("pk", flat=True).get(public_id=after)) if after else self
         return list(older.order_by("-pk")[:size])
 
-    def newest(self, number: int) -> list[Call]:
-        """List the newest calls of a search, with their agents.
+    def newest(self, number: int, found: Sought) -> list[Call]:
+        """List the newest calls that a search found, with their agents.
 
         Their keys first, which an index holds: to put what is found into order, whole rows would be read and sorted.
         """
-        keys = list(self.order_by("-pk").values_list("pk", flat=True)[:number])
-        return list(Call.objects.filter(pk__in=keys).select_related("agent").order_by("-pk"))
+        keys: list[int] = []
+        for part in found.parts:
+            keys += self.filter(part).order_by("-pk").values_list("pk", flat=True)[:number]
+        newest = sorted(keys, reverse=True)[:number]
+        return list(Call.objects.filter(pk__in=newest).select_related("agent").order_by("-pk"))
+
+    def count_up_to(self, most: int, found: Sought) -> int:
+        """Count the calls that a search found, up to a bound."""
+        number = 0
+        for part in found.parts:
+            if number < most:
+                number += self.filter(part).order_by()[: most - number].count()
+        return number
 
     def blocked(self) -> CallQuerySet:
         """Keep the operators' queue, the longest waiting first."""
@@ -68,7 +80,7 @@ class CallQuerySet(models.QuerySet["Call"]):
 
     def search(self, text: str) -> CallQuerySet:
         """Keep the calls that `sought` means."""
-        return self.filter(sought(text))
+        return self.filter(sought(text).any)
 
     def changed_at(self, call_ids: Collection[str]) -> dict[str, datetime]:
         """Tell when each of some calls changed last."""
@@ -85,20 +97,45 @@ class CallQuerySet(models.QuerySet["Call"]):
         return late.exclude(pk__in=Call.objects.filter(held).values("pk")).order_by("expires_at", "pk")
 
 
-def sought(text: str) -> Q:
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Hold what a search means: calls of some tools, and calls by their keys; without either every call."""
+
+    tools: frozenset[str] = frozenset()
+    keys: frozenset[int] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.tools)
+
+    @property
+    def parts(self) -> tuple[Q, ...]:
+        """Say it in parts that have no call in common.
+
+        Each has an index of its own: for both at once PostgreSQL reads its way through all calls, or sorts a tool's.
+        """
+        of_tools = Q(tool_name__in=self.tools)
+        return (of_tools, Q(pk__in=self.keys) & ~of_tools) if self else (Q(),)
+
+    @property
+    def any(self) -> Q:
+        """Say it at once, where the calls are few."""
+        return Q(tool_name__in=self.tools) | Q(pk__in=self.keys) if self else Q()
+
+
+def sought(text: str) -> Sought:
     """Mean the calls of tools whose name holds the text, those that bear an id that begins with it, and those with
     its words in what the agent was trying to do or in the values that it sent; without a text, every call.
 
     An id is a call's own, its session's, a correlation or a tool call id. Of words and ids the newest are found.
     """
     if not text:
-        return Q()
+        return Sought()
     with planned_for_values():
         tools = Tool.objects.filter(name__icontains=text).values_list("name", flat=True)
         names = {text, *tools[:MAX_TOOLS_FOUND]}
         keys = {*_bearing(text), *call_texts.find(text, most=MAX_CALLS_OF_ID)}
-    # As a list: of a subquery in an OR, PostgreSQL would read every call.
-    return Q(tool_name__in=names) | Q(pk__in=keys)
+    # As lists: of a subquery in an OR, PostgreSQL would read every call.
+    return Sought(frozenset(names), frozenset(keys))
 
 
 def _bearing(text: str) -> list[int]:

@@ -127,7 +127,7 @@ def is_quick(submitted: Submitted, contract: PinnedContract | None) -> bool:
         value = submitted.output
         # Estimates stop once they are over the bound: to estimate all of a huge value would hold up the door by itself.
         return _is_short(value) or ANYTHING.estimate(value, stop=DOOR_SECONDS * SECOND).seconds <= DOOR_SECONDS
-    if contract.is_dear_to_compile or contract.declared.kind is Kind.SOURCE_FILE:
+    if contract.is_judged_apart or contract.declared.kind is Kind.SOURCE_FILE:
         return False
     value, fault = _value_of(submitted.output)
     if fault is not None:

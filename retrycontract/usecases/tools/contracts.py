@@ -13,6 +13,7 @@ from retrycontract.contract.configuration import Mode, OnExpiry, RetryConfigurat
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.source_code import declared_language
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.schemas.admission import DearSchema
 from retrycontract.contract.schemas.costs import SECOND, Weight
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tool import Tool as Contract
@@ -70,10 +71,15 @@ class PinnedContract:
         self.declared = declared
         self.weight = Weight.of(declared.input_schema)
 
-    @property
-    def is_dear_to_compile(self) -> bool:
-        """Tell whether compiling the schema would hold everybody up: only child processes do it then."""
-        return self.weight.compiling > MOST_COMPILING * SECOND
+    @cached_property
+    def is_judged_apart(self) -> bool:
+        """Tell whether compiling the schema, or judging by it, would hold everybody up: only child processes do it."""
+        if self.weight.compiling > MOST_COMPILING * SECOND:
+            return True
+        try:
+            return not self.compiled
+        except DearSchema:
+            return True
 
     @cached_property
     def compiled(self) -> CompiledTool:

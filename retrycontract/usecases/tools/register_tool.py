@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.utils import timezone
 
@@ -14,7 +14,7 @@ from retrycontract.checking import admit_apart
 from retrycontract.contract.configuration import OnExpiry, shown_duration
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.source_code import declared_language
-from retrycontract.contract.schemas.document import InvalidSchema
+from retrycontract.contract.schemas.document import InvalidSchema, SchemaWarning
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.languages import require_compiler
 from retrycontract.store.models import Agent, Door, Event, Tool, ToolVersion
@@ -60,6 +60,7 @@ class Registration:
     version: ToolVersion
     is_new_tool: bool
     is_new_version: bool
+    warnings: tuple[SchemaWarning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,9 @@ def register_tool(
     A tool that writes source files raises UnknownLanguageError or MissingGrammarError where they can't be checked.
     """
     # Before the transaction: a child process may work on it for seconds, and writers would wait.
-    admit_apart(schema, key=agent.pk, at_once=at_once, charge=partial(charge, agent.pk, now=now))
-    return _store(agent, name, schema, settings or ToolSettings(), now, door, may_replace, actor)
+    warnings = admit_apart(schema, key=agent.pk, at_once=at_once, charge=partial(charge, agent.pk, now=now))
+    done = _store(agent, name, schema, settings or ToolSettings(), now, door, may_replace, actor)
+    return replace(done, warnings=warnings)
 
 
 def _store(
@@ -136,46 +138,46 @@ def _store(
     return Registration(tool, version, is_new, is_new_version)
 
 
-def find_faults(agent: Agent, tools: Sequence[DeclaredTool]) -> dict[int, InvalidSchema]:
-    """Check the schemas of a list, which may take seconds; gives the fault of each that is refused, by its place.
+Admitted: TypeAlias = Mapping[int, InvalidSchema | tuple[SchemaWarning, ...]]  # of each tool of a list, by its place
+
+
+def admit_list(agent: Agent, tools: Sequence[DeclaredTool]) -> Admitted:
+    """Check the schemas of a list, which may take seconds; gives the fault of each that is refused, else its warnings.
 
     Raises WorkUsedUpError, also in the midst of the list, when the agent has caused more work than it may.
     """
-    faults: dict[int, InvalidSchema] = {}
+    found: dict[int, InvalidSchema | tuple[SchemaWarning, ...]] = {}
     for place, declared in enumerate(tools):
         now = timezone.now()  # a list of thousands takes so long that what the agent may cause grows meanwhile
         # Before each: a single list may hold more dear schemas than an agent may have checked in an hour.
         refuse_overdrawn(Agent.objects.get(pk=agent.pk), now=now)
         try:
-            admit_apart(declared.schema, key=agent.pk, charge=partial(charge, agent.pk, now=now))
+            found[place] = admit_apart(declared.schema, key=agent.pk, charge=partial(charge, agent.pk, now=now))
         except InvalidSchema as fault:
-            faults[place] = fault
-    return faults
+            found[place] = fault
+    return found
 
 
 def import_tools(
-    agent: Agent,
-    tools: Sequence[DeclaredTool],
-    *,
-    now: datetime,
-    faults: Mapping[int, InvalidSchema] | None = None,
+    agent: Agent, tools: Sequence[DeclaredTool], *, now: datetime, admitted: Admitted | None = None
 ) -> ImportResult:
     """Register every tool of a list that can be; the others are told with the fault of each.
 
-    Who calls it in a transaction brings the `faults` that `find_faults` has found before that began: other writers
-    would wait for each check.
+    Who calls it in a transaction brings what `admit_list` has found before that began: other writers would wait for
+    each check.
     """
-    if faults is None:
-        faults = find_faults(agent, tools)
+    if admitted is None:
+        admitted = admit_list(agent, tools)
     done: dict[int, Registration] = {}
     refused: dict[int, tuple[str, InvalidSchema]] = {}
     # By name, whatever their order: of two lists at once, in a transaction each, none holds what the other waits for.
     for place, declared in sorted(enumerate(tools), key=lambda item: safe_tool_name(item[1].name)):
-        if place in faults:
-            refused[place] = safe_tool_name(declared.name), faults[place]
+        found = admitted[place]
+        if isinstance(found, InvalidSchema):
+            refused[place] = safe_tool_name(declared.name), found
         else:
             settings = ToolSettings(description=declared.description)
-            done[place] = _store(agent, declared.name, declared.schema, settings, now)
+            done[place] = replace(_store(agent, declared.name, declared.schema, settings, now), warnings=found)
     return ImportResult([done[place] for place in sorted(done)], [refused[place] for place in sorted(refused)])
 
 
