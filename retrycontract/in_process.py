@@ -177,6 +177,8 @@ class RetryContract:
         for value, (name, kinds, what) in zip(given, TAKEN, strict=True):
             if not isinstance(value, kinds):
                 raise TypeError(f"{name} is {value!r:.80}: give {what}")
+        if session_id is not None and not session_id.strip():
+            raise ValueError("session_id is blank: give each conversation one of its own, or None where this is one")
         if max_attempts is not None:
             replace(self._configuration, max_attempts=max_attempts)  # which knows its range
         started = perf_counter_ns()
