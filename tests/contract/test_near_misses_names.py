@@ -51,8 +51,10 @@ def test_the_option_that_was_meant(value: object, options: list[object], meant: 
         ("hydralazine", "hydroxyzine"), ("us-west-1", "us-east-1"), ("int8", "uint8"), ("gpt-4", "gpt-4o"),
         ("self", "sell"), ("unable", "enable"), ("read", "read-only"), ("inactive", "is_active"), ("height", "weight"),
         ("weight", "height"), ("altitude", "latitude"), ("send_at", "end_at"), ("new_amount", "net_amount"),
-        ("data", "date"), ("date", "data"), ("clock", "lock"), ("post", "host"), ("ready", "read"), ("content", "context"),
-        ("before_id", "before"), ("user_id", "user"), ("amount", "max_amount"), ("from", "form"), ("adopter", "adapter"),
+        ("data", "date"), ("date", "data"), ("clock", "lock"), ("post", "host"),
+        ("ready", "read"), ("content", "context"),
+        ("before_id", "before"), ("user_id", "user"), ("amount", "max_amount"),
+        ("from", "form"), ("adopter", "adapter"),
         ("2024", "2025"), ("eu-west-2", "eu-west-3"), ("Dominica", "Dominican"), ("Niger", "Nigeria"), ("mole", "mode"),
     ],
 )  # fmt: skip
@@ -64,9 +66,12 @@ def test_another_word_is_no_slip(value: str, option: str) -> None:
 @pytest.mark.parametrize(
     ("value", "option"),
     [
-        ("Buisness", "business"), ("uft8", "utf-8"), ("econmy", "economy"), ("pasengers", "passengers"), ("raed", "read"),
-        ("destinaton", "destination"), ("desination", "destination"), ("seperator", "separator"), ("recieve", "receive"),
-        ("enviroment", "environment"), ("comitted", "committed"), ("adress", "address"), ("tag", "tags"), ("pth", "path"),
+        ("Buisness", "business"), ("uft8", "utf-8"), ("econmy", "economy"), ("pasengers", "passengers"),
+        ("raed", "read"),
+        ("destinaton", "destination"), ("desination", "destination"), ("seperator", "separator"),
+        ("recieve", "receive"),
+        ("enviroment", "environment"), ("comitted", "committed"), ("adress", "address"), ("tag", "tags"),
+        ("pth", "path"),
         ("langauge", "language"), ("notifcations_enabeld", "notifications_enabled"), ("orgin", "origin"),
         ("encodng", "encoding"), ("querry", "query"), ("Euro-Central", "euro_central"), ("cirle", "circle"),
         ("path", "file_path"), ("oder_id", "order_id"), ("custmer_name", "customer_name"),
