@@ -160,6 +160,7 @@ def measured() -> dict[str, float]:
         "sign": max(searched(make(3_000), SIGNS) for make in TEXTS.values()) / 3,
         "digit": searched(TEXTS["tokens of base64"](3_000), DIGITS) / 3,
         "far": max(searched(make(3_000), FAR) for make in TEXTS.values()) / 2,
+        "spoken": seconds(partial(ValueSanitizer().redact, "token is " * 1_000)) / 1_000,
         "proposal": (checking(few, {"a": [1] * 51}) - checking(few, wrong)) / 50,
         "error": max((checking(named_texts, numbered(1_201)) - checking(named_texts, numbered(201))) / 1_000,
                      (checking(union, wrong) - checking(few, wrong)) / 400),

@@ -125,6 +125,11 @@ def test_text_that_holds_many_marks_weighs_more_than_prose() -> None:
     assert estimate(True, marked).valid > 10 * estimate(True, prose).valid
 
 
+def test_text_that_speaks_of_secrets_weighs_more_than_prose() -> None:
+    prose, spoken = (estimate(True, text * 1_500).valid for text in ("what is it ", "token is it "))
+    assert spoken > 10 * prose
+
+
 def test_text_of_letters_beyond_ascii_or_digits_weighs_less_than_signs() -> None:
     signs, letters, digits = (estimate(True, text * 1_000).valid for text in ("=:", "路边", "12"))
     assert signs > 1.5 * letters
@@ -154,7 +159,6 @@ def test_the_whole_schema_is_not_read_again_for_each_alternative_that_is_explain
     assert explain(180) < 1.5 * explain(60)
 
 
-RATIOS = os.environ.get("RETRYCONTRACT_RATIOS", "")
 BOMBS = int(os.environ.get("RETRYCONTRACT_BOMBS", "100"))
 
 
@@ -188,7 +192,6 @@ def test_no_bomb_takes_three_times_what_is_estimated_for_it() -> None:
     within = sum(ratio >= 1 / 3 for ratio in ordered)
     print(f"\nbombs={len(ordered)} dearest={ordered[-1]:.2f} median={median(ordered):.2f} cheapest={ordered[0]:.3f} "
           f"within_three={within} under_a_tenth={sum(ratio < 0.1 for ratio in ordered)} pace={floor:.2f}")  # fmt: skip
-    if RATIOS:
-        print("\n".join(f"{ratio:.3f} {name}" for name, ratio in sorted(ratios.items(), key=lambda row: row[1])))
+    print("\n".join(f"{ratio:.3f} {name}" for name, ratio in ratios.items() if not 0.1 <= ratio <= 1))
     assert {name: ratio for name, ratio in ratios.items() if ratio > 3} == {}
     assert median(ordered) > 0.25, "the table is from a machine that is not like this one: measure it again"

@@ -41,6 +41,7 @@ NANOSECONDS: Final[dict[str, float]] = {
     "sign": 4_300,
     "digit": 1_400,
     "far": 1_200,
+    "spoken": 19_000,
     "proposal": 320_000,
     "error": 38_000,
     "compile-node": 21_000,
