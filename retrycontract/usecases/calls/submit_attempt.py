@@ -9,6 +9,7 @@ from django.conf import settings
 
 from retrycontract.config.logs import follow
 from retrycontract.config.telemetry import span, told, traceparent_of
+from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.lifecycle import Budget, CallState, move_unasked
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import elide_middle
@@ -255,5 +256,9 @@ def _may_be_judged_here(new: NewAttempt, version: ToolVersion | None) -> bool:
     """Tell whether an output is worth a look at what it would cost: not what is large, or has crashed a check."""
     if version is not None and version.quarantined_at is not None:
         return False
+    most = settings.RETRYCONTRACT.door_max_bytes
+    # Of so many values each takes two bytes at least: none of them need be written to know that.
+    if not isinstance(new.output, str) and not has_at_most(most // 2, new.output):
+        return False
     # JSON can write lone surrogates, which UTF-8 refuses: here they are only to be counted.
-    return len(text_of(new.output).encode("utf-8", "surrogatepass")) <= settings.RETRYCONTRACT.door_max_bytes
+    return len(text_of(new.output).encode("utf-8", "surrogatepass")) <= most
