@@ -29,6 +29,7 @@ from retrycontract.usecases.calls.continue_call import (
     version_for,
 )
 from retrycontract.usecases.calls.record_verdict import (
+    StoredOutput,
     apply_verdict,
     call_attributes,
     fill_in,
@@ -143,6 +144,7 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
 def _record(intake: Intake, checked: Checked) -> Attempt:
     """Store attempt, verdict, state, escalation and events in one transaction; the raw text never touches the disk."""
     new, now = intake.new, intake.now
+    stored = StoredOutput.of(checked.examined, new.output)
     with write_transaction():
         call = intake.take_call(may_wait=False)
         attempt = Attempt(
@@ -155,9 +157,7 @@ def _record(intake: Intake, checked: Checked) -> Attempt:
             **asdict(new.generation),
         )
         changes = intake.identify(call)
-        verdict = fill_in(
-            attempt, checked.examined, new.output, now=now, duration_us=checked.duration_us, options=new.feedback
-        )
+        verdict = fill_in(attempt, stored, new.output, now=now, duration_us=checked.duration_us, options=new.feedback)
         # The move comes first: it inserts the row of a new call, to which the attempt refers.
         apply_verdict(attempt, verdict, now=now, door=Door.API, attempts_made=attempt.number, **changes)
         attempt.call = call
