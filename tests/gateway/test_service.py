@@ -283,7 +283,7 @@ def test_a_call_costs_the_service_one_request(service: Service, tmp_path: Path) 
 
     def asked() -> list[str]:
         lines = (json.loads(line) for line in service.log.splitlines() if '"retrycontract.requests"' in line)
-        return [f"{line['method']} {line['route']}" for line in lines if line["agent"] == "counted"]
+        return [f"{line['method']} {line['route']}" for line in lines if line.get("agent") == "counted"]
 
     async def story(client: Client) -> None:
         for number in (4, "four", "four", 8):

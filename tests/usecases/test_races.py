@@ -21,7 +21,7 @@ from retrycontract.usecases.calls.continue_call import CallEndedError
 from retrycontract.usecases.calls.repeat_request import RequestKey, answer_once
 from retrycontract.usecases.calls.sweep import expire_overdue, forget_calls, judge_waiting
 from retrycontract.usecases.people.admit import admit_by_provider
-from retrycontract.usecases.tools.register_tool import find_faults, import_tools, register_tool
+from retrycontract.usecases.tools.register_tool import admit_list, import_tools, register_tool
 from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_agent, make_tool, make_user, submit
 from tests.file_database import all_at_once
 from tests.usecases.conftest import configure
@@ -124,9 +124,9 @@ def test_lists_with_the_same_tools_in_another_order_are_imported_at_once() -> No
 
     def bring(number: int) -> list[str]:
         brought = tools[:: 1 if number % 2 else -1]
-        faults = find_faults(agent, brought)
+        admitted = admit_list(agent, brought)
         with write_transaction():
-            made = import_tools(agent, brought, now=timezone.now(), faults=faults)
+            made = import_tools(agent, brought, now=timezone.now(), admitted=admitted)
             return [done.tool.name for done in made.registered]
 
     names = [tool.name for tool in tools]
