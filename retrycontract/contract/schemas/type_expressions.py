@@ -180,7 +180,8 @@ def _counts(schema: dict[str, Any], suffix: str, noun: str) -> str:
         parts.append(f"at least {low}")
     if _is_number(high):
         parts.append(f"at most {high}")
-    return f" with {' and '.join(parts)} {noun}s" if parts else ""
+    plural = "" if parts and parts[-1].endswith(" 1") else "s"
+    return f" with {' and '.join(parts)} {noun}{plural}" if parts else ""
 
 
 def _is_number(value: Any) -> bool:
