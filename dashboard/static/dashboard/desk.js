@@ -100,7 +100,7 @@
     waiting += more;
     if (more <= 0 || isSeen() || !canTell || Notification.permission !== "granted") return;
     const words = more === 1 ? "A new call is Blocked" : `${more} new calls are Blocked`;
-    const told = new Notification(words, { body: `${waiting} wait for a person`, tag: "inbox" });
+    const told = new Notification(words, { body: `${waiting} wait${waiting === 1 ? "s" : ""} for a person`, tag: "inbox" });
     told.addEventListener("click", () => { window.focus(); told.close(); });
   };
   const announce = (known, coming) => {
