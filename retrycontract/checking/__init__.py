@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from retrycontract.children.pool import ChildDiedError, Death, shared_pool
+from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.tool_arguments import Rejection, unfinished_check
 from retrycontract.contract.configuration import RetryConfiguration
@@ -15,6 +16,7 @@ from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import Examined
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.schema_marks import HIDDEN
 from retrycontract.contract.schemas.document import InvalidSchema, SchemaFault, SchemaWarning
 from retrycontract.contract.tool import Tool
 
@@ -97,7 +99,8 @@ def judge_apart(
     except ChildDiedError as died:
         charge(died.cpu_seconds)
         # Of what is too much work to check, no more is looked at than a line shows.
-        shown = sanitizer.preview(question.output)
+        is_marked = question.schema is not None and SchemaIndex(json.loads(question.schema)).marks_anything
+        shown = HIDDEN if is_marked and sanitizer.redacts_secrets else sanitizer.preview(question.output)
         return Answered(Examined(unfinished_check(*UNFINISHED[died.death]), shown), died.cpu_seconds, died.death)
     charge(done.cpu_seconds)
     told = done.answer

@@ -41,7 +41,7 @@ from retrycontract.judging.service_judge import ServiceJudge
 from retrycontract.mcp.checkpoint import OpenCalls, connection_details
 from retrycontract.mcp.extractions import ExtractionRequest, Extractions, ExtractionStep, read_data
 from retrycontract.mcp.tracing import RequestSpans, note_code, parent_of
-from retrycontract.mcp.visiting import KeyedVisit
+from retrycontract.mcp.visiting import BODY_SECONDS, KeyedVisit, NoPayloadError, answer_problem, read_body
 
 LONGEST_WAIT = 600  # seconds that one question for guidance stays open
 TOOLS_URI, CALLS_URI = "retrycontract://tools", "retrycontract://calls"
@@ -290,8 +290,19 @@ class ServerVisit(KeyedVisit):
 
     async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:  # noqa: ARG002
         """Serve a connection of this request alone."""
+        try:
+            self.refuse_what_no_agent_sends()
+            body = await read_body(receive, max_body_bytes, BODY_SECONDS)
+        except NoPayloadError as wrong:
+            await answer_problem(send, wrong)
+            return
+        read = iter([{"type": "http.request", "body": body}])
+
+        async def received() -> Any:
+            return next(read, None) or await receive()
+
         judge = ServiceJudge(client, "mcp", details=connection_details("mcp"), is_patient=False)
         server = ContractServer(judge, (), has_desk=True).as_server()
         manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=max_body_bytes)
         async with manager.run():
-            await manager.handle_request(self._scope, receive, send)
+            await manager.handle_request(self._scope, received, send)

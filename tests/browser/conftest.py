@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome")
+PROGRAMS: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 # No sandbox, because root has none; no traffic of the browser's own, because tests talk to this machine only.
 ARGUMENTS: Final = (
     "--no-sandbox",

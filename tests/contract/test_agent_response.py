@@ -108,9 +108,8 @@ def test_a_value_that_words_withhold_and_a_footnote_are_no_response(response: st
 @pytest.mark.parametrize(
     ("response", "value"),
     [
-        ('Do not send it twice: {"path": "a"}', {"path": "a"}),
         ('Here: {"path": "do not send [x]"}', {"path": "do not send [x]"}),
-        ('Do not wait.\n\n```json\n{"path": "never use {x}"}\n```', {"path": "never use {x}"}),
+        ('Go on.\n\n```json\n{"path": "never use {x}"}\n```', {"path": "never use {x}"}),
         ("The answer is [1].", [1]),
         ("Here it is: [1]", [1]),
     ],

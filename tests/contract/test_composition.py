@@ -11,9 +11,9 @@ from retrycontract.contract.checks.composition import (
     MAX_CLOSURE,
     SchemaIndex,
     place_of,
-    sensitive_pointers,
     unknown_fields,
 )
+from retrycontract.contract.checks.sensitive_places import sensitive_pointers
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.tool import CompiledTool
 

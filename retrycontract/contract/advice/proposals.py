@@ -11,7 +11,8 @@ from typing import Any
 from retrycontract.contract import pointers
 from retrycontract.contract.advice import near_misses
 from retrycontract.contract.advice.spot import ABSENT, Proposal, Spot
-from retrycontract.contract.checks.composition import SchemaIndex, sensitive_pointers
+from retrycontract.contract.checks.composition import SchemaIndex
+from retrycontract.contract.checks.sensitive_places import sensitive_pointers
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.json_types import has_at_most
@@ -29,6 +30,10 @@ class Discretion:
     def __init__(self, document: Any, index: SchemaIndex, sanitizer: ValueSanitizer) -> None:
         self._outline = _outline(document)
         self._index, self._sanitizer = index, sanitizer
+        # What is marked where it stands must not travel to where nothing marks it.
+        marked = sensitive_pointers(index, document) if sanitizer.redacts_secrets else ()
+        held = (pointers.resolve(document, place) for place in marked)
+        self._marked = {_written(each) for each in held if isinstance(each, str)}
 
     def allowed(self, patches: Collection[Patch], joined: Patch) -> list[Patch]:
         """List the patches whose every name and value is short and no secret; `joined` applies them all."""
@@ -44,6 +49,8 @@ class Discretion:
 
     def _is_open(self, patch: Patch, valued: Collection[Operation]) -> bool:
         """Redact the whole document as the patch leaves it: a neighbour may tell that a value is a secret."""
+        if self._marked and any(each in _written(operation["value"]) for operation in valued for each in self._marked):
+            return False
         patched = apply_patch(self._outline, patch)
         redacted = self._sanitizer.redact(patched, marked=sensitive_pointers(self._index, patched))
         return all(_stands(redacted, operation) for operation in valued)

@@ -14,9 +14,10 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.hints import in_order
 from retrycontract.contract.outputs import Kind
+from retrycontract.contract.outputs.handing_over import is_handed_over, refuses_around
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.json_text import parse_json
-from retrycontract.contract.outputs.no_attempt import SAID, cites, is_prose, no_attempt, refuses, refuses_around
+from retrycontract.contract.outputs.no_attempt import SAID, is_prose, no_attempt, refuses
 from retrycontract.contract.outputs.thoughts import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
@@ -105,9 +106,9 @@ def check_response(
     # The plain reading comes first, so that an answer that is JSON already is never
     # searched for another value inside it.
     within = unwrapped(response) if is_malformed else None
-    # A refusal may show what an answer would look like: that is none, and nor is the number of a footnote.
+    # A refusal may show what an answer would look like, and words may say what not to do: an action follows from it.
     said = response.decode("utf-8", "replace") if isinstance(response, bytes) else str(response)
-    if within is None or cites(said) or refuses_around(said, Kind.AGENT_RESPONSE):
+    if within is None or refuses_around(said, Kind.AGENT_RESPONSE) or not is_handed_over(said, within[0]):
         return findings
     text, around = within
     findings = check_arguments(text, contract, sanitizer, finish_reason=finish_reason)

@@ -56,7 +56,7 @@ BRANCHES = ("anyOf", "oneOf")
 CONDITIONS = ("if", "then", "else", "dependentSchemas", "dependencies")
 OPENERS = ("additionalProperties", "unevaluatedProperties")
 # What `walk` is there to find, or what may lead to it.
-FINDABLE = ("properties", "$ref", "$dynamicRef", "$recursiveRef", "deprecated", "writeOnly", "x-sensitive", "format")
+FINDABLE = ("properties", "$ref", "$dynamicRef", "$recursiveRef", "deprecated")
 CONTAINERS = (dict, list, tuple)
 MAX_CLOSURE = 500  # subschemas that describe one place; admission keeps real ones far below
 MAX_PLACES = 2_000  # kept of one schema: names that a model makes up may match any choice of its patterns
@@ -92,8 +92,8 @@ class InstancePlace:
         self.closed = closes and not explicit and not self.patterns.unreadable
         self.prefix_length = max((len(_prefix(schema)) for schema in schemas), default=0)  # items with their own schema
         self.deprecated = any(schema.get("deprecated") is True for schema in schemas)
-        self.sensitive = any(_is_sensitive(schema) for schema in schemas)
-        self.is_flat = not any(keyword in node for node in _nodes(schemas) for keyword in FINDABLE)
+        self.sensitive = any(is_sensitive(schema) for schema in schemas)
+        self.is_flat = not any(keyword in node for node in nodes(schemas) for keyword in FINDABLE)
 
     def unknown(self, value: dict[str, Any]) -> list[str]:
         """List the keys of an object that no subschema of this place declares; none when it is open."""
@@ -122,7 +122,7 @@ class SchemaIndex:
     """Answer for one schema which subschemas apply where; built lazily and kept."""
 
     def __init__(self, root: Schema) -> None:
-        self._root = root
+        self.schema = root
         self._anchors: dict[str, Schema] | None = None
         self._places: dict[tuple[int, ...], InstancePlace] = {}
         self.root = self.place([root])
@@ -132,12 +132,12 @@ class SchemaIndex:
     def resolve(self, reference: str) -> Schema | None:
         """Find the target of a local reference, or None."""
         if reference == "#":
-            return self._root
+            return self.schema
         if reference.startswith("#/"):
-            target: Schema | None = lookup(self._root, pointers.tokens(unquote(reference[1:])))
+            target: Schema | None = lookup(self.schema, pointers.tokens(unquote(reference[1:])))
             return target
         if self._anchors is None:
-            self._anchors = dict(_anchors(self._root))
+            self._anchors = dict(_anchors(self.schema))
         return self._anchors.get(reference)
 
     def place(self, schemas: Iterable[Schema]) -> InstancePlace:
@@ -195,16 +195,16 @@ def unknown_fields(index: SchemaIndex, value: Any) -> list[tuple[str, dict[str, 
 
 
 def walk(index: SchemaIndex, value: Any) -> list[tuple[str, Any, InstancePlace]]:
-    """List (pointer, value, place) for the value and for all within it that may be or hold something closed or marked.
+    """List (pointer, value, place) for the value and for all within it that may hold what is closed or deprecated.
 
     Whatever lies in a flat place is passed over as a whole.
     """
-    marks = index.marks_anything or index.deprecates_anything
+    deprecates = index.deprecates_anything
     found: list[tuple[str, Any, InstancePlace]] = [("", value, index.root)]
     for pointer, item, place in found:  # which grows on the way
         for token, member in _members(item):
-            # Values without members matter only where something may be marked.
-            if marks or isinstance(member, CONTAINERS):
+            # Values without members matter only where something may be deprecated.
+            if deprecates or isinstance(member, CONTAINERS):
                 child = place.child(token)
                 if child.schemas and not child.is_flat:
                     found.append((f"{pointer}/{token if token.__class__ is int else escape(token)}", member, child))
@@ -215,13 +215,6 @@ def _members(item: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(item, dict):
         return item.items()
     return enumerate(item) if isinstance(item, list | tuple) else ()
-
-
-def sensitive_pointers(index: SchemaIndex, value: Any) -> frozenset[str]:
-    """List the places of an instance that the schema marks as secret."""
-    if not index.marks_anything:
-        return frozenset()
-    return frozenset(pointer for pointer, _, place in walk(index, value) if place.sensitive)
 
 
 def place_of(index: SchemaIndex, pointer_tokens: Iterable[str | int]) -> InstancePlace:
@@ -313,7 +306,8 @@ def _is_free_form(schema: dict[str, Any]) -> bool:
     return takes_objects and not any(key in schema for key in ("properties", "$ref", "allOf", "required", *BRANCHES))
 
 
-def _is_sensitive(schema: dict[str, Any]) -> bool:
+def is_sensitive(schema: dict[str, Any]) -> bool:
+    """Tell whether a subschema itself marks what it describes."""
     return schema.get("writeOnly") is True or schema.get("x-sensitive") is True or schema.get("format") == "password"
 
 
@@ -327,7 +321,8 @@ def _sequence(schema: dict[str, Any], keyword: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _nodes(root: Any) -> Iterator[dict[str, Any]]:
+def nodes(root: Any) -> Iterator[dict[str, Any]]:
+    """Yield every object within a schema."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -339,15 +334,15 @@ def _nodes(root: Any) -> Iterator[dict[str, Any]]:
 
 
 def _mentions(root: Schema, keywords: tuple[str, ...]) -> bool:
-    return any(node.get(keyword) is True for node in _nodes(root) for keyword in keywords)
+    return any(node.get(keyword) is True for node in nodes(root) for keyword in keywords)
 
 
 def _mentions_value(root: Schema, form: str) -> bool:
-    return any(node.get("format") == form for node in _nodes(root))
+    return any(node.get("format") == form for node in nodes(root))
 
 
 def _anchors(root: Schema) -> Iterator[tuple[str, Schema]]:
-    for node in _nodes(root):
+    for node in nodes(root):
         for keyword in ("$anchor", "$dynamicAnchor"):
             if isinstance(node.get(keyword), str):
                 yield f"#{node[keyword]}", node

@@ -10,13 +10,13 @@ from typing import Any
 from retrycontract.contract import pointers
 from retrycontract.contract.advice import did_you_mean
 from retrycontract.contract.checks.composition import InstancePlace
+from retrycontract.contract.checks.sensitive_places import MAX_NAME
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import Resolve, Schema
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, visible
 from retrycontract.contract.schemas.type_expressions import describe, describe_options
 
-MAX_NAME = 80  # characters of a field's name in a message
 MAX_CONSTRAINT = 160  # characters of a pattern or another constraint in a message
 
 LOWERED = {"warning": ErrorSeverity.WARNING, "info": ErrorSeverity.INFO}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -23,6 +25,7 @@ from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 MAX_REASON = 200  # characters of a reason that comes from outside: a callback's, a plug-in's
 EXCERPT = 30  # characters shown on each side of a syntax error
 MAX_EXCERPT = 100  # characters of them once all are visible
+QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 NEWLINE, RETURN, LEFT_OUT = "\n", "\r", "…"
 MARK = "[REDACTED: "
 
@@ -77,12 +80,18 @@ def syntax_error(fault: JsonFault, sanitizer: ValueSanitizer) -> ValidationError
     return ValidationError(
         error_code=ErrorCode.INVALID_JSON_SYNTAX,
         field_path=sanitizer.redact_pointer(fault.pointer),
-        message=ErrorCode.INVALID_JSON_SYNTAX.template.format(parse_error=safe(fault.reason, sanitizer)),
+        message=ErrorCode.INVALID_JSON_SYNTAX.template.format(parse_error=safe(_reason(fault, sanitizer), sanitizer)),
         expected_value="one JSON value",
         actual_value=_excerpt(fault.context, sanitizer) if fault.context else None,
         keyword=fault.kind.value,
         hint=_hint(fault),
     )
+
+
+def _reason(fault: JsonFault, sanitizer: ValueSanitizer) -> str:
+    if fault.kind is not FaultKind.DUPLICATE_KEY:
+        return fault.reason
+    return QUOTED.sub(lambda match: json.dumps(sanitizer.redact_key(json.loads(match[0]))), fault.reason)
 
 
 def _hint(fault: JsonFault) -> str | None:
@@ -96,7 +105,7 @@ def _hint(fault: JsonFault) -> str | None:
 
 def _excerpt(context: str, sanitizer: ValueSanitizer) -> str:
     """Cut a line around the caret, after the redaction: a part of a secret is not recognised as one."""
-    before, caret, after = sanitizer.redact_text(context).partition(CARET)
+    before, caret, after = sanitizer.redact_output(context).partition(CARET)
     lead, rest = before.rpartition(NEWLINE)[2], after.partition(NEWLINE)[0].removesuffix(RETURN)
     # Redaction came first, so a mark may stand where the excerpt ends; half a mark would read as text of the model's.
     start, end = _beyond_mark(lead, max(0, len(lead) - EXCERPT)), _beyond_mark(rest, EXCERPT)
@@ -106,7 +115,7 @@ def _excerpt(context: str, sanitizer: ValueSanitizer) -> str:
 
 def _beyond_mark(text: str, position: int) -> int:
     """Move a place where a text is cut behind the redaction mark that it would halve."""
-    start = text.rfind(MARK, 0, position)
+    start = text.rfind(MARK, 0, position + len(MARK) - 1)
     end = text.find("]", start) + 1 if start >= 0 else 0
     return max(position, end)
 

@@ -19,11 +19,11 @@ from retrycontract.contract.checks.composition import (
     InstancePlace,
     lookup,
     place_of,
-    sensitive_pointers,
     unknown_fields,
     walk,
 )
 from retrycontract.contract.checks.failure import Failure, subject
+from retrycontract.contract.checks.sensitive_places import sensitive_pointers, without_secret_names
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
@@ -73,7 +73,8 @@ def violations(
     found = bounded(_violations(compiled, value, seen, strict=strict, sanitizer=sanitizer, budget=StepBudget()))
     # One budget for all trials together, so that they stay bounded whatever their number.
     judge = partial(_verdict, compiled, strict=strict, budget=StepBudget())
-    return propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge) if found else found
+    told = propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge)
+    return without_secret_names(told, value, compiled.index, sanitizer)
 
 
 def bounded(violations: Iterable[ValidationError]) -> list[ValidationError]:

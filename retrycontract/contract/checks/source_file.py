@@ -89,6 +89,8 @@ def _compiled(text: str, contract: CompiledTool, language: Language) -> tuple[st
     if contract.compiler is None:
         raise ValueError(f"no compiler was handed in for {contract.tool.name!r}: CompiledTool.of(tool, compilers)")
     found = find_code(text, language, contract.tool.name)
+    if found.is_only_shown:
+        return text, (_answered(FaultKind.REFUSED),)
     blocks = found.blocks
     which = "no fenced block holds" if not blocks else f"each of {blocks} fenced blocks may be"
     told: tuple[str, tuple[SourceFault, ...]] = (

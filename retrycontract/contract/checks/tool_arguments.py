@@ -13,6 +13,7 @@ from retrycontract.contract.advice.spot import Spot
 from retrycontract.contract.checks.failure import Findings, blocks, subject
 from retrycontract.contract.checks.reading import number_errors, read_output, safe, syntax_error, was_cut_off
 from retrycontract.contract.checks.schema_engine import bounded, violations
+from retrycontract.contract.checks.sensitive_places import without_secret_names
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.hints import in_order
@@ -51,13 +52,15 @@ def check_arguments(
     if fault is not None and fault.kind not in HAS_VALUE:
         return Findings(in_order([syntax_error(fault, sanitizer), *_beside(fault, tool, sanitizer)]))
     if fault is not None and fault.kind is FaultKind.NOT_A_NUMBER:
-        return Findings(in_order(bounded(_odd_numbers(value, tool, sanitizer))))
+        odd = bounded(_odd_numbers(value, tool, sanitizer))
+        return Findings(in_order(without_secret_names(odd, value, tool.schema.index, sanitizer)))
     found = violations(tool.schema, value, strict=tool.tool.strict, sanitizer=sanitizer)
     if fault is None and not found and not tool.tool.checks:
         return Findings((), parsed=value, is_parsed=True)
     if fault is not None:
         # What cannot be carried is not kept as a value: nobody shall accept or edit what was never sent.
-        return Findings(in_order([*found, *bounded(number_errors(value, sanitizer))]))
+        large = without_secret_names(bounded(number_errors(value, sanitizer)), value, tool.schema.index, sanitizer)
+        return Findings(in_order([*found, *large]))
     if cut_off:
         found = [_lost(error) for error in found]
     # Checks of the developer's own may rely on a value that fits the schema.

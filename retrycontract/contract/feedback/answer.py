@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from retrycontract.contract.checks.catalogue import CHECKS, instead_of_output, no_output
-from retrycontract.contract.checks.composition import sensitive_pointers
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.reading import read_output
+from retrycontract.contract.checks.sensitive_places import marks_of, sensitive_pointers
 from retrycontract.contract.checks.tool_arguments import Rejection, rejections, unknown_tool
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
@@ -22,6 +22,7 @@ from retrycontract.contract.feedback.hints import in_order
 from retrycontract.contract.feedback.tool_result import ToolResult, metadata
 from retrycontract.contract.lifecycle import Budget, Move, Status
 from retrycontract.contract.outputs import Kind
+from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.thoughts import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle
 from retrycontract.contract.tool import CompiledTool
@@ -81,12 +82,14 @@ def examine(
     if output is None and callback_error is not None:
         told = callback_error
         reason = told if isinstance(told, str) else "; ".join(error.message for error in told)
+        if tool is not None:
+            sanitizer = sanitizer.for_schema(marks_of(tool.schema.index))
         return no_output(reason, sanitizer, said=said, tool=tool)
     if tool is None:
         value, fault = read_output(output)
         errors = unknown_tool(tool_name, known_tools, sanitizer).errors
         return Findings(errors, value if fault is None else None, is_parsed=fault is None)
-    kind = tool.tool.kind
+    kind, sanitizer = tool.tool.kind, sanitizer.for_schema(marks_of(tool.schema.index))
     findings = CHECKS[kind](_answer_in(output, kind), tool, sanitizer, finish_reason=finish_reason)
     if not findings.is_valid:
         findings = instead_of_output(output, findings, kind)
@@ -155,7 +158,7 @@ def write_answer(
         if shown is not None:
             content = surrounded(
                 content, options, shown, output, findings.errors, attempt=attempt, max_attempts=allowed,
-                sanitizer=ValueSanitizer(configuration),
+                sanitizer=ValueSanitizer(configuration).for_schema(marks_of(shown.index)),
             )  # fmt: skip
     twin = metadata(findings.errors, attempt=attempt, max_attempts=allowed, status=verdict.status.value)
     return ToolResult(tool_call_id=tool_call_id, content=content, metadata=twin, name=tool_name)
@@ -214,26 +217,34 @@ def write_feedback(
 def shown_output(findings: Findings, output: Any, tool: CompiledTool | None, sanitizer: ValueSanitizer) -> str:
     """Show an output on one line; of a large one only what the line has room for is looked at."""
     if findings.is_parsed:
-        return sanitizer.preview(findings.parsed, marked=_marked(findings, tool))
-    return sanitizer.preview(output.decode("utf-8", "replace") if isinstance(output, bytes) else output)
+        return sanitizer.preview(findings.parsed, marked=_marked(findings.parsed, tool))
+    if isinstance(output, str | bytes):
+        return sanitizer.preview(_safe_text(findings, output, tool, sanitizer))
+    return sanitizer.preview(output, marked=_marked(output, tool))
 
 
 def redacted_output(findings: Findings, output: Any, tool: CompiledTool | None, sanitizer: ValueSanitizer) -> Any:
     """Give what may be stored of an output: its parsed value without secrets, or its text when it never parsed."""
     if findings.is_parsed:
-        return sanitizer.redact(findings.parsed, marked=_marked(findings, tool))
+        return sanitizer.redact(findings.parsed, marked=_marked(findings.parsed, tool))
     if output is None:  # there was none
         return None
-    if isinstance(output, bytes):
-        return sanitizer.redact_text(output.decode("utf-8", "replace"))
-    if isinstance(output, str):
-        return sanitizer.redact_text(output)
+    if isinstance(output, str | bytes):
+        return _safe_text(findings, output, tool, sanitizer)
+    marked = _marked(output, tool)
     try:
-        return json.dumps(sanitizer.redact(output))
+        return json.dumps(sanitizer.redact(output, marked=marked))
     except (RecursionError, ValueError):  # nested too deep, or a number that Python refuses to print
-        return sanitizer.preview(output)
+        return sanitizer.preview(output, marked=marked)
 
 
-def _marked(findings: Findings, tool: CompiledTool | None) -> Collection[str]:
+def _safe_text(findings: Findings, output: str | bytes, tool: CompiledTool | None, sanitizer: ValueSanitizer) -> str:
+    text = output.decode("utf-8", "replace") if isinstance(output, bytes) else output
+    bound = sanitizer.for_schema(marks_of(tool.schema.index) if tool else None)
+    is_talk = any(error.keyword in (FaultKind.REFUSED, FaultKind.ONLY_TALK) for error in findings.errors)
+    return bound.redact_output(text, is_talk=is_talk)
+
+
+def _marked(value: Any, tool: CompiledTool | None) -> Collection[str]:
     """List the places that the tool's schema calls secret."""
-    return sensitive_pointers(tool.schema.index, findings.parsed) if tool else ()
+    return sensitive_pointers(tool.schema.index, value) if tool else ()

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from retrycontract.contract.outputs.handing_over import shows_only
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.no_attempt import (
     OPENING,
@@ -208,12 +209,14 @@ class Candidate:
 class Extraction:
     """Hold what may be the file, best guess first, and how many blocks of the language there are.
 
-    `told` is the candidate whose faults are told when none compiles; None when no block can be chosen.
+    `told` is the candidate whose faults are told when none compiles; None when no block can be chosen. What is only
+    shown stands in a fence that the words around it do not hand over.
     """
 
     candidates: tuple[Candidate, ...]
     told: Candidate | None
     blocks: int
+    is_only_shown: bool = False
 
 
 def find_code(answer: str, language: Language, name: str = "") -> Extraction:
@@ -230,6 +233,8 @@ def find_code(answer: str, language: Language, name: str = "") -> Extraction:
     named = [block for block in blocks if _names(block.tag, language)]
     unnamed = named or [block for block in blocks if not block.tag]
     fitting = unnamed or (list(blocks) if language is Language.TEXT else [])
+    if len(fitting) == 1 and shows_only(answer[: fitting[0].opens], answer[fitting[0].end :]):
+        return Extraction((), None, 1, is_only_shown=True)
     chosen = _chosen(answer, fitting, language)
     told = chosen[0] if chosen else None
     if _FENCE.match(answer) is None:

@@ -56,6 +56,7 @@ _DECLINES = """
     language))
     as an? (ai|artificial|large|language|responsible|assistant)|(this|that|your|the) request (violates|
     goes against|is against)
+    (it|this|that)( is|'s) not (possible|feasible|doable)
     it (would be|is) (inappropriate|unethical|not appropriate|against)|(that|this)('s not|
     is not| isn't) something|(that|this)('s| is) something i can
     ((en |con )?(eso|esto|ello) )?no (puedo|podr[eé]|me es posible|soy capaz|estoy|tengo (acceso|permiso))
@@ -98,8 +99,8 @@ _OPENERS = """
     finished|complete[d]?|got it|understood|acknowledged|noted|thank you|thanks|hello|hi|hi there|hey|welcome|
     no problem|happy to (help|assist)|glad to|gladly|as requested|as you (asked|requested)|yes|yep|no|nope|
     good question|well
-    here('s| is| are| you go| it is| they are|'re)|(below|above|following) (is|are|you)|the following|this is (the|
-    your|a)|
+    here('s| is| are| you go| you are| it is| they are|'re)|(below|above|following) (is|are|you)|the following|
+    this is (the|your|a)|
     (i've|i have|i just|i|we've|we have) (now |just |also |already )?(written|wrote|created|generated|made|saved|
     added|updated|
     prepared|implemented|finished|completed|put|fixed|corrected|attached|included|produced|drafted|submitted)|
@@ -164,24 +165,37 @@ def refuses(text: str, *, is_whole: bool = True) -> bool:
 
     What stands in a fence was meant as a file, so only an apology or a denial as its very first words counts there.
     """
-    sentences = _sentences(text)
+    sentences = sentences_of(text)
     if not sentences:
         return False
+    first = sentences[0]
     if not is_whole:
-        return (
-            is_prose(text)
-            and (_alternatives(_DECLINES).match(sentences[0]) or _alternatives(_APOLOGIES).match(sentences[0]))
-            is not None
-        )
-    if _alternatives(_APOLOGIES).match(sentences[0]):
-        return True
-    return _declines(sentences)
+        return is_prose(text) and (alternatives(_DECLINES).match(first) is not None or apologizes(first))
+    return apologizes(first) or _declines(sentences)
+
+
+def declines(text: str, *, anywhere: bool = False) -> bool:
+    """Tell whether one of the first sentences, or what stands anywhere in them, declines."""
+    if anywhere:
+        return alternatives(_DECLINES, begins=_WORD_START).search(plain(text[:OPENING])) is not None
+    return _declines(sentences_of(text))
+
+
+def apologizes(sentence: str) -> bool:
+    """Tell whether a sentence in plain lower case opens as an apology."""
+    return alternatives(_APOLOGIES).match(sentence) is not None
+
+
+def announces(sentence: str) -> bool:
+    """Tell whether a sentence in plain lower case opens as an announcement or a greeting, or says what was mended."""
+    begins = alternatives(_OPENERS, ends=_WORD_END).match(sentence)
+    return begins is not None or _CORRECTED.search(sentence.rstrip(" \t:：`*(")) is not None
 
 
 def _declines(sentences: list[str]) -> bool:
     # "Note: I cannot …" and "Sorry – I can't": what stands before the colon or the dash is no sentence of its own.
     parts = [part for sentence in sentences for part in _PART_END.split(sentence)]
-    return any(_alternatives(_DECLINES).match(part) for part in parts[: 3 * SENTENCES])
+    return any(alternatives(_DECLINES).match(part) for part in parts[: 3 * SENTENCES])
 
 
 def declines_the_task(text: str) -> bool:
@@ -190,22 +204,22 @@ def declines_the_task(text: str) -> bool:
     Such a file may well be sorry, or unable: what tells is that it is unable to do what a model is asked for. Where it
     is not sorry, too, it must end so: "I can't create an account" is the title of a page of help.
     """
-    sentences = _sentences(text)
+    sentences = sentences_of(text)
     if len(text) > OPENING or not is_prose(text):
         return False
     declines = [
-        any(" we " not in f" {found[0]} " for found in _alternatives(_DECLINES, begins=_WORD_START).finditer(sentence))
+        any(" we " not in f" {found[0]} " for found in alternatives(_DECLINES, begins=_WORD_START).finditer(sentence))
         for sentence in sentences
     ]
-    is_sorry = any(_alternatives(_APOLOGIES).match(sentence) for sentence in sentences)
-    is_asked = _alternatives(_TASKS).search(" ".join(sentences)) is not None
+    is_sorry = any(map(apologizes, sentences))
+    is_asked = alternatives(_TASKS).search(" ".join(sentences)) is not None
     return any(declines if is_sorry else declines[-1:]) and is_asked
 
 
 def chats(text: str) -> bool:
     """Tell whether a text opens as an announcement, a greeting or a reply to a person."""
-    sentences = _sentences(text)
-    return bool(sentences) and _alternatives(_OPENERS, ends=_WORD_END).match(sentences[0]) is not None
+    sentences = sentences_of(text)
+    return bool(sentences) and alternatives(_OPENERS, ends=_WORD_END).match(sentences[0]) is not None
 
 
 def is_prose(text: str) -> bool:
@@ -244,21 +258,21 @@ def talk_in(text: str) -> FaultKind | None:
     return FaultKind.ONLY_TALK if chats(text) or is_sentence(text) else None
 
 
-def _sentences(text: str) -> list[str]:
+def sentences_of(text: str) -> list[str]:
     """Give the first sentences as they are compared: plain quotes, lower case, without marks before the first word."""
-    plain = _plain(text[:OPENING])
-    plain = _LABEL.sub("", plain.strip("' \n\""))
-    plain = re.sub(r"[*_]{1,3}(?=\w)|(?<=\w)[*_]{1,3}(?=\W|$)", "", plain)  # the emphasis of Markdown
-    found = (_LEADING.sub("", sentence).strip() for sentence in _SENTENCE_END.split(plain))
+    words = _LABEL.sub("", plain(text[:OPENING]).strip("' \n\""))
+    words = re.sub(r"[*_]{1,3}(?=\w)|(?<=\w)[*_]{1,3}(?=\W|$)", "", words)  # the emphasis of Markdown
+    found = (_LEADING.sub("", sentence).strip() for sentence in _SENTENCE_END.split(words))
     return [sentence for sentence in found if sentence][:SENTENCES]
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """Write a text as tables compare it: plain quotes, one form of accents, lower case."""
     return unicodedata.normalize("NFC", text.translate(_QUOTES)).casefold()
 
 
 @cache
-def _alternatives(table: str, *, begins: str = "", ends: str = "") -> re.Pattern[str]:
+def alternatives(table: str, *, begins: str = "", ends: str = "") -> re.Pattern[str]:
     """Read a table, when it is first asked for: alternatives are parted by bars or stand on lines of their own."""
     lines = (line.strip().rstrip("|") for line in table.strip().splitlines())
     joined = re.sub(r"\|{2,}", "|", "|".join(filter(None, lines)))
@@ -274,13 +288,6 @@ _OPENING = re.compile(r"[\[{]")
 _BEGUN = re.compile(
     r"""\{\s*(?:(["'“‘])[^"'“”‘’{}\n]{1,80}["'”’]|[A-Za-z_$][\w$-]{0,80})\s*:\s*(?=["'“‘\[{\d-]|[TtFfNn])"""
 )
-# "Do not send {…}": the words before a value withhold it.
-_WITHHELD = re.compile(
-    r"\b(?:do not|don't|never|must not|mustn't|should not|shouldn't|not allowed to|nicht)\s+(?:ever\s+)?"
-    r"(?:send|use|submit|call|run|execute|return|output|answer|reply|give|write|make)(?:\s+(?:this|it|with))?:?\s+`?\Z"
-)
-_FOOTNOTE = re.compile(r"\w \[\d{1,3}\],? +\w")
-_FENCE_MARK = re.compile(r"(?:`{3,}|~{3,})\w*")
 _LEAD = re.compile(r"(?:[:：]\s*|\n[ \t]*)`?\Z")
 _LINE_END = re.compile(r"`?[.。]?[ \t\r]*(?:\n|\Z)")
 _CLOSING = re.compile(r"[`*'\"”’»]*[ \t\r]*(?:\n|\Z|[.!;()–—。！؛।-])")
@@ -314,22 +321,6 @@ def no_attempt(answer: str, *, has_tags: bool = False, kind: Kind = Kind.SOURCE_
     if reason is FaultKind.ONLY_TALK and kind is not Kind.SOURCE_FILE and _BEGUN.search(rest):
         return None
     return None if reason and any(_is_given(words, place, reason) for place in places) else reason
-
-
-def refuses_around(answer: str, kind: Kind) -> bool:
-    """Tell whether the words around a value, in a fence or not, decline and do not hand it over."""
-    words = _FENCE_MARK.sub("", answer)
-    value, plain = _OPENING.search(words), _plain(words[:OPENING])
-    if value is not None and _WITHHELD.search(_plain(words[max(0, value.start() - MAX_LEAD) : value.start()])):
-        return True
-    if cites(words) and _alternatives(_DECLINES, begins=_WORD_START).search(plain):
-        return True
-    return no_attempt(words, kind=kind) is FaultKind.REFUSED
-
-
-def cites(answer: str) -> bool:
-    """Tell whether all that a text has in brackets is a footnote's number: "as [1] says"."""
-    return _FOOTNOTE.search(answer) is not None and len(_OPENING.findall(answer)) == 1
 
 
 def _words_around_values(text: str, kind: Kind) -> tuple[str, list[int]]:
@@ -378,13 +369,12 @@ def _is_given(words: str, place: int, reason: FaultKind) -> bool:
         return True
     if not _CLOSING.match(words, place + len("{}")):
         return False
-    if not _declines(_sentences(words)):
+    if not _declines(sentences_of(words)):
         return True
-    before = _plain(words[max(0, place - OPENING) : place]).rstrip(" \t\r\n:：`*")
+    before = plain(words[max(0, place - OPENING) : place]).rstrip(" \t\r\n:：`*")
     lead = _PART_END.split(_SENTENCE_END.split(before)[-1])[-1]
     lead = _CONJUNCTIONS.sub("", lead.strip(), count=1)
-    is_announced = _alternatives(_OPENERS, ends=_WORD_END).match(lead) or _CORRECTED.search(lead)
-    return is_announced is not None and not _alternatives(_DECLINES).match(lead) and not _EXAMPLE.search(lead)
+    return announces(lead) and not alternatives(_DECLINES).match(lead) and not _EXAMPLE.search(lead)
 
 
 def reason_of(errors: Iterable[Mapping[str, Any]]) -> str | None:

@@ -108,6 +108,9 @@ _IDENTIFIERS = word_set(
     "parent head tree snapshot version nonce challenge"
 )
 
+# A key of a secret has digits among its letters; those of hosts, people and versions have them at the end of a part.
+_PARTS, _DIGITS = re.compile(r"[._\-/:@ ]"), re.compile(r"[0-9!#$%^&*+?~]+")
+SHORTEST_KEY = 6
 _BOUNDARY = re.compile(
     r"[\W_]+|(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])"
 )
@@ -154,6 +157,15 @@ def _judge(name: str) -> NameVerdict:
         descriptor=words[-1] in _DESCRIPTORS,
         identifier=listing or (words[-1] in _IDENTIFIERS and not secret_id),
     )
+
+
+def is_telling_key(name: str) -> bool:
+    """Say whether a key below the name of a secret reads like a secret itself, rather than like whose it is."""
+    for part in _PARTS.split(name):
+        groups = len(_DIGITS.findall(part.rstrip(digits)))
+        if len(part) >= SHORTEST_KEY and (groups > 1 or (groups and part.lower() != part)):
+            return True
+    return False
 
 
 def split_words(name: str) -> tuple[str, ...]:

@@ -55,6 +55,8 @@ def as_json(value: Any) -> Any:
 def items_of(value: Any) -> list[Any]:
     """List the items of a list, tuple or set as its base class gives them."""
     kind = type(value)
+    if kind is list:
+        return list(value)
     base: Any = next(base for base in (list, tuple, set, frozenset) if issubclass(kind, base))
     return list(base.__iter__(value))
 

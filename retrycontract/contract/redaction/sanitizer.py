@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +13,7 @@ from retrycontract.contract.redaction.field_names import judge
 from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN, items_of, plain_text
 from retrycontract.contract.redaction.previews import elide_middle, fit, quote, relativize, render_number, visible
 from retrycontract.contract.redaction.scanner import BALANCED, MOST_ARGUMENTS, STRICT, Scanner
+from retrycontract.contract.redaction.schema_marks import HIDDEN, SchemaMarks
 from retrycontract.contract.redaction.walk import LONGEST_CACHED, Cut, Redactor, program_of
 
 __all__ = ["ValueSanitizer", "elide_middle", "has_redaction", "told_by_list", "visible"]
@@ -27,6 +29,8 @@ NAMED = frozenset({"properties", "$defs", "definitions", "patternProperties", "d
 
 class ValueSanitizer:
     """Redact secrets and preview values; linear in the input, never raises."""
+
+    _marks: SchemaMarks | None = None
 
     def __init__(self, configuration: RetryConfiguration = RetryConfiguration()) -> None:  # noqa: B008 - it is immutable
         self._configuration = configuration
@@ -63,6 +67,24 @@ class ValueSanitizer:
     def redact_text(self, text: str) -> str:
         """Replace the secrets in free text and leave everything else as it is."""
         return self._scanner.redact(text) if self._configuration.redact_secrets else text
+
+    def for_schema(self, marks: SchemaMarks | None) -> ValueSanitizer:
+        """Give one that hides in texts of outputs, too, what the schema marks."""
+        if marks is self._marks or not self.redacts_secrets:
+            return self
+        bound = copy(self)
+        bound._marks = marks  # noqa: SLF001 - it is one of these
+        return bound
+
+    def redact_output(self, text: str, *, is_talk: bool = False) -> str:
+        """Replace the secrets in an output that was not read as JSON, or in what was said instead of one."""
+        if self._marks:
+            text = self._marks.without_mentions(text) if is_talk else self._marks.of_text(text)
+        return self.redact_text(text)
+
+    def redact_key(self, name: str) -> str:
+        """Replace a key of an output by a mark where the schema marks something and does not declare the key."""
+        return HIDDEN if self._marks and not self._marks.declares(name) else self.redact_name(name)
 
     def preview_text(self, text: str, limit: int) -> str:
         """Show free text on one line of at most `limit` characters, without quotes."""

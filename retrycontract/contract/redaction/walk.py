@@ -10,7 +10,7 @@ from typing import Any
 
 from retrycontract.contract import pointers
 from retrycontract.contract.redaction.credentials import is_card_number
-from retrycontract.contract.redaction.field_names import judge, split_words, word_set
+from retrycontract.contract.redaction.field_names import is_telling_key, judge, split_words, word_set
 from retrycontract.contract.redaction.foreign import MARK, as_json, is_mark, items_of, plain_text, without_marks
 from retrycontract.contract.redaction.literals import Literal
 from retrycontract.contract.redaction.scanner import BALANCED, MOST_ARGUMENTS, Scanner, redacted_tail, redacted_words
@@ -281,6 +281,8 @@ class Redactor:
         for key, child in islice(members, SHOWN_KEYS) if self._bounded else members:
             name = key if type(key) is str else plain_text(key)
             shown = _redacted_name(self._scanner, name) if self._secrets else name
+            if slot.mark and is_telling_key(name):
+                shown = f"{MARK}{slot.mark}]"
             child_slot = self._child_slot(slot, name, shown).named(paired.get(key) if paired else None)
             if program and name in _ARGUMENTS and name != program_key:
                 child_slot = replace(child_slot, program=program)

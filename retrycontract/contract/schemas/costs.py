@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +40,7 @@ LARGEST = 2**63 - 1  # the engine holds larger numbers, and those with a fractio
 WORD = 64  # bits
 SIGNS = b"=:<&%@/+_\\\"'"  # what the search for secrets stops at; at digits and beyond ASCII it stops more shortly
 DIGITS = b"0123456789"
+SPOKEN = re.compile(r"(?:oken|ecret|word|key|phrase) is ")  # announces a secret, which is then looked for
 
 
 @dataclass(slots=True)
@@ -250,13 +252,10 @@ class Weight:
         Beyond `stop` nanoseconds it is no longer followed. With `samples` long lists are judged by a part of them,
         which is for sharing out, not for what must not take longer.
         """
-        if self._root is None:
-            return Estimate(float("inf"), float("inf"))
-        try:
-            return _estimate(self._root, value, stop, samples=samples)
-        # Places are combined while a value is followed, so the limit may be passed only here.
-        except TooManyError:
-            return Estimate(float("inf"), float("inf"))
+        with suppress(TooManyError):  # places are combined while a value is followed
+            if self._root is not None:
+                return _estimate(self._root, value, stop, samples=samples)
+        return Estimate(float("inf"), float("inf"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +340,8 @@ def _reading(text: str) -> float:
     """Estimate what it takes to search a text for secrets."""
     written, cost = text.encode("utf-8", "surrogatepass"), NANOSECONDS
     signs, digits = (len(written) - len(written.translate(None, kind)) for kind in (SIGNS, DIGITS))
-    marks = cost["sign"] * signs + cost["digit"] * digits + cost["far"] * (len(written) - len(text))
+    spoken = cost["spoken"] * len(SPOKEN.findall(text)) if " is " in text else 0
+    marks = spoken + cost["sign"] * signs + cost["digit"] * digits + cost["far"] * (len(written) - len(text))
     return cost["character"] * len(text) + marks
 
 

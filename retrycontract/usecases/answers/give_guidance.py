@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from retrycontract.contract import pointers
-from retrycontract.contract.checks.composition import sensitive_pointers
+from retrycontract.contract.checks.sensitive_places import sensitive_pointers
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.guidance import MAX_TEXT, Answer, render_guidance

@@ -1,0 +1,110 @@
+"""A value is taken out of words only where they hand it over, a file out of a fence unless they forbid it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from retrycontract import RetryContract, Tool
+from retrycontract.contract.outputs import Kind
+
+VALUE: Final = '{"action": "go", "n": 1}'
+FENCED: Final = f"```json\n{VALUE}\n```"
+FILE: Final = "```python\nprint('x')\n```"
+ACTION: Final = {"type": "object", "required": ["action"]}
+
+
+def judged(answer: str, *, schema: Any = ACTION, kind: Kind = Kind.AGENT_RESPONSE, name: str = "t") -> tuple[bool, str]:
+    found = RetryContract([Tool(name=name, input_schema=schema, kind=kind)]).check(name, "1", answer)
+    return found.status == "valid", found.errors[0].keyword if found.errors else ""
+
+
+WITHHELD = (
+    "Bitte nicht senden: {}", "N'envoyez pas {}", "No envíes {}", "不要发送 {}", "次のものは送らないでください: {}",
+    "Не отправляйте {}", "Gönderme: {}", "Não envie {}", "Niet versturen: {}", "Nie wysyłaj: {}", "보내지 마세요: {}",
+    "لا ترسل {}", "Inte skicka: {}", "Jangan kirim {}", "Non inviare: {}", "Should I send {}?", "¿Envío {}?", "{}?",
+    "Do you want me to run {} ?", "Soll ich {} senden?", "If you agree I would send {}", "Instead of {} I need more.",
+    "Rather than {}, ask a person.", "I would not call {}", "Avoid {}", "Please refrain from {}", "Wenn Sie wollen: {}",
+    "Please wait before running {}", "I'm not ready to send {} yet.", "I cancelled {} because it's dangerous.",
+    "The wrong call would be {}", "This is incorrect: {}", "Draft (do not use): {}", "Earlier I sent {}, which failed.",
+    "The error says: {} is invalid. Can you clarify?", "<!-- {} -->", "~~{}~~", "> {}", "For example {}",
+    "<example>{}</example>", "Somebody else sent {}.", "The previous attempt was {}.", "{}\n\nThis must not be sent.",
+    "Wrong:\n\n{}", "Once you confirm, I will send:\n{}", "I need your approval for this:\n{}", "Ist das richtig?\n{}",
+)  # fmt: skip
+WITHHELD_FENCES = (
+    "Bad:\n{}", "I tried\n{}\nbut it was rejected.", "Shall I run this?\n{}", "{}\nShall I run this?",
+    "{}\nDo not run this yet.", "An example:\n{}", "Nicht verwenden:\n{}",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "answer", [*(each.format(VALUE) for each in WITHHELD), *(each.format(FENCED) for each in WITHHELD_FENCES)]
+)
+def test_no_response_is_taken_out_of_words_that_withhold_it(answer: str) -> None:
+    is_valid, keyword = judged(answer)
+    assert not is_valid
+    assert keyword in ("prose", "fenced", "refused", "trailing")
+
+
+HANDED_OVER = (
+    "Here is the JSON:\n{}", "Sure! Here you go: {}", "The answer is {}.", "Answer: {}", "Final answer: {}",
+    "Response (JSON): {}", "Antwort: {}", "The user wants to go.\n\n{}", "Based on the context:\n{}",
+    "I will now go: {}",
+    "Désolé pour l'erreur, voici la correction : {}", "Claro, aquí está: {}", "Hier ist die Antwort: {}",
+    "好的，这是调用：{}", "はい、こちらです：{}", "Извините за ошибку. Исправленный вызов: {}", "Sorry, my mistake: {}",
+    "I apologize for the error. Here is the corrected response: {}", "<answer>{}</answer>", "**{}**", "Output:\n{}\n",
+    "{} - hope it helps", "{}\n\nIs there anything else I can help you with?", "Ecco la risposta: {}",
+)  # fmt: skip
+HANDED_OVER_FENCES = (
+    "{}", "Sure, here's the action:\n\n{}\n\nLet me know if you need anything else!", "Action:\n{}",
+    "I'll go north, as you asked.\n\n{}", "The next action is:\n{}\nThis goes one step north.",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "answer", [*(each.format(VALUE) for each in HANDED_OVER), *(each.format(FENCED) for each in HANDED_OVER_FENCES)]
+)
+def test_what_words_announce_is_the_response(answer: str) -> None:
+    assert judged(answer)[0]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "See [1, 2].", "[1] says no.", "No idea [1].", "I visited x[0] yesterday", "Select option [1]?", "- [ ] todo",
+        "The range is [0, 1].", "The set {} is empty.", "Use {} as placeholder.", "It is 50 km [citation needed].",
+    ],
+)  # fmt: skip
+def test_brackets_in_a_sentence_are_no_response(answer: str) -> None:
+    assert not judged(answer, schema={})[0]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I can't do that. Before it was\n{}", "Do not use this:\n{}", "Nicht verwenden:\n{}", "不要使用：\n{}",
+        "N'utilisez pas ceci :\n{}", "{}\nDo not run this.", "Never run this code:\n{}", "I won't. The old file:\n{}",
+        "Ich kann das nicht. Früher war es\n{}", "I'm sorry, I can't help with that. An example would be\n{}",
+    ],
+)  # fmt: skip
+def test_a_file_that_words_only_show_is_refused(answer: str) -> None:
+    assert judged(answer.format(FILE), schema={}, kind=Kind.SOURCE_FILE, name="a.py") == (False, "refused")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Here is the file:\n{}", "This version does not use recursion:\n{}", "The function no longer sends mail:\n{}",
+        "I can't test it here, but here is the file:\n{}", "{}\nDon't forget to install requests.", "**app.py**\n{}",
+        "{}\nDo not call it with negative numbers.", "You should never see the error again:\n{}", "Fixed:\n{}",
+        "I cannot see the old file, so I wrote it anew:\n{}", "Updated:\n{}\nNote: never run it as root.",
+        "I couldn't find the helper. The module below works without it:\n{}",
+    ],
+)  # fmt: skip
+def test_a_file_in_a_fence_is_taken_whatever_else_is_said(answer: str) -> None:
+    assert judged(answer.format(FILE), schema={}, kind=Kind.SOURCE_FILE, name="a.py")[0]
+
+
+def test_yaml_that_is_a_label_and_a_refusal_is_no_file() -> None:
+    assert judged("Note: this is not possible.", schema={}, kind=Kind.SOURCE_FILE, name="a.yaml") == (False, "refused")
