@@ -188,6 +188,11 @@ def quarantined(_: Setup) -> None:
     ToolVersion.objects.get().quarantine(timezone.now())
 
 
+def misspelt(_: Setup) -> None:
+    make_tool(make_agent())
+    ToolVersion.objects.update(schema={"properties": {"a": {"x-sensitve": True}}})
+
+
 def message(**values: Any) -> Callable[[Setup], None]:
     def write(_: Setup) -> None:
         OutboxMessage.objects.create(channel=Channel.EMAIL, subject="s", text="t", created_at=timezone.now(), **values)
@@ -294,6 +299,7 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (first_password, "warn", "passwords", "still the one in .*operator_password: change it"),
     (collected, "FAIL", "static files", "retrycontract collectstatic"),
     (lose_a_static_file, "FAIL", "static files", "1 are gone"),
+    (misspelt, "warn", "slips", "deploy v1 has a slip at /properties/a/x-sensitve: .* did you mean `x-sensitive`"),
     (quarantined, "warn", "quarantine", "deploy v1 crashed"),
 ]
 
