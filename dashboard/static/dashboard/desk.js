@@ -310,9 +310,13 @@
     if (form.elements.arguments && draft.arguments) form.elements.arguments.value = draft.arguments;
     const choice = all("[name=decision]", form).find((input) => input.value === draft.decision && !input.disabled);
     if (choice) choice.checked = true;
-    form.setAttribute("data-restored", "");
-    form.elements.text.dispatchEvent(new Event("input", { bubbles: true }));
   };
+  // What came back is shown as it will be read, once htmx hears of it, and can be sent without looking for the field.
+  const showAgain = () => all("form[data-draft]").filter((form) => form.elements.text.value).forEach((form) => {
+    form.elements.text.dispatchEvent(new Event("input", { bubbles: true }));
+    if (document.activeElement === document.body) form.elements.text.focus({ preventScroll: true });
+  });
+  document.addEventListener("DOMContentLoaded", showAgain);
   const forget = () => stored((store) => {
     const sent = sessionStorage.getItem("sent");
     if (sent && one("[data-sent]")) store.removeItem(sent);
