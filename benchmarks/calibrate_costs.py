@@ -14,13 +14,14 @@ import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any, Final
 
 from benchmarks.clock import Effort, race
 from retrycontract import ValueSanitizer
 from retrycontract.contract.feedback.answer import examine_and_redact
 from retrycontract.contract.schemas.admission import compile_schema
-from retrycontract.contract.schemas.cost_table import NANOSECONDS
+from retrycontract.contract.schemas.cost_table import NANOSECONDS, YARDSTICK
 from retrycontract.contract.schemas.costs import DIGITS, SIGNS
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.languages import compiler_of
@@ -42,8 +43,11 @@ from __future__ import annotations
 
 from typing import Final
 
+YARDSTICK: Final = {pace:_}
+"""What fixed work took on the machine that the table is from: others are as much slower as they take longer for it."""
+
 # One name for each kind of step that the estimate counts; see costs.py for what is counted where.
-NANOSECONDS: Final[dict[str, float]] = {
+NANOSECONDS: Final[dict[str, float]] = {{
 '''
 
 FAR: Final = bytes(range(128, 256))
@@ -156,6 +160,7 @@ def measured() -> dict[str, float]:
         "sign": max(searched(make(3_000), SIGNS) for make in TEXTS.values()) / 3,
         "digit": searched(TEXTS["tokens of base64"](3_000), DIGITS) / 3,
         "far": max(searched(make(3_000), FAR) for make in TEXTS.values()) / 2,
+        "spoken": seconds(partial(ValueSanitizer().redact, "token is " * 1_000)) / 1_000,
         "proposal": (checking(few, {"a": [1] * 51}) - checking(few, wrong)) / 50,
         "error": max((checking(named_texts, numbered(1_201)) - checking(named_texts, numbered(201))) / 1_000,
                      (checking(union, wrong) - checking(few, wrong)) / 400),
@@ -163,6 +168,16 @@ def measured() -> dict[str, float]:
         "compile-pattern-step": seconds(partial(compile_tool, {"pattern": f"^({'x' * 100}){{1,100}}$"})) / (106 * 26),
     }  # fmt: skip
     return found
+
+
+def yardstick() -> float:
+    """Give the seconds of fixed work of three kinds: the engine's, that of Python, and the search for secrets."""
+    union = {"items": {"not": {"anyOf": [{"const": number} for number in range(WIDTH)]}}}
+    flat = {"properties": {"a": {"type": "array"}}}
+    return geometric_mean((
+        judging(union, SMALL), checking(flat, {"a": [{"x": [1]}] * 2_000}),
+        seconds(partial(ValueSanitizer().redact, TEXTS["printable"](30_000))),
+    ))  # fmt: skip
 
 
 def numbered(count: int) -> dict[str, int]:
@@ -197,12 +212,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write the table")
     write = parser.parse_args().write
+    pace = rounded(yardstick() * 1e9)
+    print(f"{'yardstick':22} {pace:>12,} {YARDSTICK:>12,}")
     table = {name: rounded(max(taken, 0) * 1e9 * MARGIN) for name, taken in measured().items()}
     for name, figure in table.items():
         print(f"{name:22} {figure:>12,} {NANOSECONDS.get(name, 0):>12,}")
     if write:
         rows = "".join(f'    "{name}": {figure:_},\n' for name, figure in table.items())
-        TABLE.write_text(f"{HEAD}{rows}}}\n", encoding="utf-8")
+        TABLE.write_text(f"{HEAD.format(pace=pace)}{rows}}}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

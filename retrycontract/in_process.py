@@ -29,6 +29,7 @@ from retrycontract.contract.matching import Submission
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.document import SchemaWarning
+from retrycontract.contract.schemas.tool_lists import refuse_slips
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.contract.tracker import (
     AttemptRecord,
@@ -139,6 +140,7 @@ class RetryContract:
         if tool.max_attempts is not None:
             # For its check of the range alone; the result is not kept.
             replace(self._configuration, max_attempts=tool.max_attempts)
+        refuse_slips(tool.input_schema)
         self._tools[tool.name] = compiled = CompiledTool.of(tool, compiler_of)
         log_warnings(tool.name, compiled.warnings)
         return compiled.warnings

@@ -12,6 +12,7 @@ from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.admission import examine
 from retrycontract.contract.schemas.document import InvalidSchema
+from retrycontract.contract.schemas.tool_lists import refuse_slips
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.languages.compiling import compiler_here
 
@@ -46,6 +47,7 @@ def judge_here(question: Question | None) -> dict[str, Any]:
 def admit_here(schema: Any) -> dict[str, Any]:
     """Admit a schema, and compile what would judge by it: that may be dearer than what registers it."""
     try:
+        refuse_slips(schema)
         admission = examine(schema, is_bounded=True)
     except InvalidSchema as fault:
         return _refused(fault)

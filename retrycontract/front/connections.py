@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-    from retrycontract.front.bridge import Receive, Send
-
 
 LOOKS_EVERY: Final = 1.0  # seconds between two looks at who takes too long
+MOST_DRAINED: Final = 16_000_000
 
 Protocol: Any = AutoHTTPProtocol
 
@@ -89,6 +88,7 @@ class GuardedConnection(Protocol):  # type: ignore[misc] # which parser it is de
     since: float | None = None  # when it began to say what it wants; nothing while it is answered
     reads_body = False
     _address = ""
+    _drained = 0  # bytes of a request that has its answer
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Refuse what is one too many before a byte is read."""
@@ -111,6 +111,10 @@ class GuardedConnection(Protocol):  # type: ignore[misc] # which parser it is de
         super().data_received(data)
         cycle = self.cycle
         if cycle is None or cycle.response_complete:
+            # So much lets a client that is still sending see its answer; one that sends without end is never done.
+            self._drained += len(data) if cycle is not None and cycle.more_body else -self._drained
+            if self._drained > MOST_DRAINED:
+                self.end()
             return
         if not cycle.more_body:
             self.since, self.reads_body = None, False
@@ -134,8 +138,8 @@ logger = logging.getLogger(__name__)
 
 
 async def live(
-    receive: Receive,
-    send: Send,
+    receive: Any,
+    send: Any,
     on_startup: Callable[[], None] | None,
     on_shutdown: Callable[[], None] | None,
     *,

@@ -24,6 +24,7 @@ from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.feedback.answer import examine, redacted_output
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.schemas.tool_lists import refuse_slips
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.languages import compiler_of
 
@@ -164,9 +165,14 @@ def as_text(value: Any) -> Any:
 
 
 class Examiner:
-    """Check outputs for one tool and count nothing; raises InvalidSchema."""
+    """Check outputs for one tool and count nothing; raises InvalidSchema.
 
-    def __init__(self, tool: Tool, configuration: RetryConfiguration | None = None) -> None:
+    A tool that `is_kept` by a service was admitted there.
+    """
+
+    def __init__(self, tool: Tool, configuration: RetryConfiguration | None = None, *, is_kept: bool = False) -> None:
+        if not is_kept:
+            refuse_slips(tool.input_schema)
         self.tool = CompiledTool.of(tool, compiler_of)
         self.sanitizer = ValueSanitizer(configuration or RetryConfiguration())
 

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import httpx2
 
@@ -29,17 +29,17 @@ from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.judging.service_judge import ServiceJudge
 from retrycontract.mcp.checkpoint import Checkpoint, ConnectionCall, Forward, OpenCalls, Refusal
 from retrycontract.mcp.messages import Message, UnreadableMessageError, output_at, read_line
-from retrycontract.mcp.visiting import HERE, KeyedVisit, NoPayloadError, answer, read_body
+from retrycontract.mcp.visiting import BODY_SECONDS, HERE, KeyedVisit, NoPayloadError, answer, answer_problem, read_body
 
 logger = logging.getLogger("retrycontract.hooks")
 
-BODY_SECONDS: Final = 30.0  # for the whole payload; agents write it at once
 WAIT_SECONDS, LONGEST_WAIT = 45.0, 600.0  # for a person; agents end a hook after 60 seconds unless told otherwise
 MAX_SESSIONS: Final = 10_000  # whose open calls are remembered; those of the others are asked for again
 MAX_LISTED: Final = 20  # calls of one session and tool
 ASKED_OF_A_PERSON = (CallState.BLOCKED, CallState.GUIDED)
 BEFORE, AFTER = "PreToolUse", ("PostToolUse", "PostToolUseFailure")
 
+NAMELESS = "This call could not be checked: it names no tool. Nothing was executed."
 HALF = "This call could not be checked: its names hold half a character. Nothing was executed."
 Said = tuple[int, dict[str, Any]]  # status and body of an answer
 
@@ -116,12 +116,11 @@ class CheckedVisit(KeyedVisit):
     async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:
         """Say what is to be done with tool calls; whatever is wrong is said in a problem document."""
         try:
-            self._refuse_foreign_pages()
+            self.refuse_what_no_agent_sends()
             payload = await _payload(receive, max_body_bytes)
             decision = self.decision(client, key, payload)
         except NoPayloadError as wrong:
-            problem = {"title": str(wrong), "status": wrong.status}
-            await _answer_json(send, wrong.status, problem, b"application/problem+json")
+            await answer_problem(send, wrong)
             return
         # Two tasks, for only a read of the connection tells that the agent has left.
         asked = asyncio.ensure_future(decision)
@@ -140,7 +139,7 @@ class CheckedVisit(KeyedVisit):
         else:
             logger.error("A tool call could not be checked", exc_info=asked.exception())
             status, said = self.unchecked(payload)
-        await _answer_json(send, status, said, b"application/json")
+        await answer(send, status, {b"content-type": b"application/json"}, json.dumps(said).encode())
 
     @abstractmethod
     def decision(self, client: AsyncClient, key: str, payload: Message) -> Coroutine[Any, Any, Said]:
@@ -169,11 +168,6 @@ class CheckedVisit(KeyedVisit):
         checkpoint = Checkpoint(judge, sanitizer, wait=wait, silent_wait=wait, calls=found.calls)
         return await checkpoint.decide(call.tool, call.output, _tick, is_heard=False)
 
-    def _refuse_foreign_pages(self) -> None:
-        origin = self._headers.get(b"origin", b"").decode("latin-1")
-        if origin and urlsplit(origin).netloc != self._headers.get(b"host", b"").decode("latin-1"):
-            raise NoPayloadError(403, "Tool calls are sent by agents, not by pages of another origin.")
-
 
 class HookVisit(CheckedVisit):
     """Answer one hook."""
@@ -181,6 +175,8 @@ class HookVisit(CheckedVisit):
     def decision(self, client: AsyncClient, key: str, payload: Message) -> Coroutine[Any, Any, Said]:
         """Say what the agent is to do with a tool call."""
         options = HookOptions.of(self._scope["query_string"].decode("latin-1"))
+        if not isinstance(payload.value.get("hook_event_name"), str):
+            raise NoPayloadError(422, "A hook's payload names its hook_event_name, as Claude Code writes it.")
         return self._decision(client, key, payload, options)
 
     def unchecked(self, payload: Message) -> Said:
@@ -192,7 +188,7 @@ class HookVisit(CheckedVisit):
     async def _decision(self, client: AsyncClient, key: str, payload: Message, options: HookOptions) -> Said:
         event, tool = payload.value.get("hook_event_name"), payload.value.get("tool_name")
         if not isinstance(tool, str) or not tool:
-            return 200, {}
+            return 200, _decided("deny", NAMELESS) if event == BEFORE else {}
         session, use_id = (str(payload.value.get(name) or "") for name in ("session_id", "tool_use_id"))
         if not is_whole(f"{tool}{session}{use_id}"):
             return 200, _decided("deny", HALF) if event == BEFORE else {}
@@ -276,7 +272,3 @@ def _answered(decision: Forward | Refusal, *, asks_user: bool) -> dict[str, Any]
 def _decided(decision: str, reason: str, **more: Any) -> dict[str, Any]:
     said = {"hookEventName": BEFORE, "permissionDecision": decision, "permissionDecisionReason": reason}
     return {"hookSpecificOutput": said | more}
-
-
-async def _answer_json(send: Any, status: int, body: dict[str, Any], media_type: bytes) -> None:
-    await answer(send, status, {b"content-type": media_type}, json.dumps(body).encode())

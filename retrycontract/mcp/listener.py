@@ -18,17 +18,17 @@ import uvicorn
 from anyio.abc import TaskGroup, TaskStatus
 
 from retrycontract.config.open_files import allow_many_connections
+from retrycontract.front.connections import Doorkeeper, guarded
 from retrycontract.mcp import messages
 from retrycontract.mcp.client_streams import JSON, ClientStream, ClientStreams, StreamWriter
 from retrycontract.mcp.connection import VISIT, ServerConnection
 from retrycontract.mcp.gateway import NO_MESSAGE, Gateway, Send
 from retrycontract.mcp.messages import PROTOCOL_VERSION, Message, UnreadableMessageError, read_line
-from retrycontract.mcp.visiting import NoPayloadError, answer, read_body
+from retrycontract.mcp.visiting import BODY_SECONDS, HEADER_SECONDS, NoPayloadError, answer, read_body
 
 PATH: Final = "/mcp"
 GRACE_SECONDS: Final = 10  # for answers under way when the gateway is told to end
 CLOSED_AT_ONCE: Final = 50  # sessions: each may need a connection, and files are bounded
-BODY_SECONDS = 30.0  # for a whole request; clients write it at once
 UNSUPPORTED_VERSION: Final = -32022
 VERSIONS: Final = ["2025-11-25", "2025-06-18", "2025-03-26"]  # those whose sessions are served here
 logger = logging.getLogger("retrycontract.mcp")
@@ -155,8 +155,9 @@ class GatewayApp:
             raise RefusedVisitError(421, "This gateway is not known by that host name: --allow-host NAME adds one.")
         if origin and urlsplit(origin).netloc != host:
             raise RefusedVisitError(403, "Pages of another origin may not ask here.")
-        given = headers.get(b"authorization", "").partition(" ")[2].strip()
-        if self._settings.token and not hmac.compare_digest(given.encode(), self._settings.token.encode()):
+        scheme, _, given = headers.get(b"authorization", "").partition(" ")
+        is_right = hmac.compare_digest(given.strip().encode(), self._settings.token.encode())
+        if self._settings.token and not (is_right and scheme.lower() == "bearer"):
             raise RefusedVisitError(401, "This gateway wants its token: Authorization: Bearer …")
         if scope["path"].rstrip("/") != PATH:
             raise RefusedVisitError(404, f"MCP is served at {PATH}.")
@@ -173,6 +174,8 @@ class GatewayApp:
     async def _post(self, headers: dict[bytes, str], scope: Any, receive: Any, send: Any) -> None:
         if headers.get(b"content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise RefusedVisitError(415, "A message is sent as application/json.")
+        if headers.get(b"content-encoding", "identity").strip().lower() not in ("identity", ""):
+            raise RefusedVisitError(415, "A message is sent as it is, without a Content-Encoding.")
         body = await read_body(receive, self._settings.max_body, BODY_SECONDS)
         text = body.decode("utf-8", "surrogateescape")
         sent = _read(text)
@@ -279,10 +282,12 @@ class GatewayServer(uvicorn.Server):
 
 async def serve(listening: socket.socket, app: GatewayApp, ended: Callable[[], Awaitable[None]]) -> None:
     """Serve at an address until `ended` returns; then every session is ended in good order."""
-    allow_many_connections()
+    # Who begins a request and does not end it holds its connection no longer than one of the service.
+    most = allow_many_connections()
+    doorkeeper = Doorkeeper(most, most_of_one_address=0, header_seconds=HEADER_SECONDS, body_seconds=2 * BODY_SECONDS)
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, date_header=False, lifespan="off", ws="none",
-        timeout_graceful_shutdown=GRACE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS, http=guarded(doorkeeper),
     )  # fmt: skip
     server = GatewayServer(config)
 

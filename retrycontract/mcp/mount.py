@@ -42,4 +42,4 @@ class Mount:
 def _door(path: str) -> tuple[str, str] | None:
     if path == AUTHORIZATION or path.startswith(f"{AUTHORIZATION}/"):
         return "retrycontract.mcp.guardrails", "AuthorizationVisit"
-    return DOORS.get(path)
+    return DOORS.get(path.rstrip("/"))  # as many clients write it

@@ -268,7 +268,8 @@ class HttpConnection:
         visit = self._visit
         if visit is not None:
             # The newest, since a token may have been renewed.
-            self._theirs = [pair for pair in visit.headers if pair[0] not in NOT_PASSED]
+            # An empty token leaves `Bearer ` and its space, which no client may send.
+            self._theirs = [(name, value.strip()) for name, value in visit.headers if name not in NOT_PASSED]
         own = [*self._server.headers, (b"accept", b"application/json, text/event-stream")]
         if sent:
             own += [(b"content-type", b"application/json"), *_stateless(sent[0])]

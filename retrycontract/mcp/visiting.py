@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import httpx2
@@ -19,6 +21,8 @@ HERE = "http://in.process"  # never looked up: the transport calls the applicati
 # What the application decides by, beside the key: its host, and how a proxy was asked; and what names the request.
 HANDED_ON = (b"host", b"x-forwarded-", b"forwarded", b"x-request-id")
 
+BODY_SECONDS = 30.0  # for a whole request; agents write it at once
+HEADER_SECONDS = 10.0
 MOST_DRAINED = 8  # times the limit; of what is too large
 
 
@@ -47,12 +51,12 @@ class KeyedVisit(ABC):
             await answer(send, 405, {b"allow": ", ".join(self.METHODS).encode()})
             return
         own = next((b"Bearer " + self._headers[name] for name in self.KEY_HEADERS if name in self._headers), None)
-        authorization = (own or self._headers.get(b"authorization", b"")).decode("latin-1")
+        authorization = own or self._headers.get(b"authorization", b"")
         refused = await self._refused(authorization)
         if refused is not None:
             await _relay(refused, send)
             return
-        key = authorization.partition(" ")[2]
+        key = authorization.decode().partition(" ")[2]
         async with AsyncClient(HERE, key, transport=self._transport, patience=PATIENCE, sleep=self._pause) as client:
             await self.answer(client, key, receive, send, max_body_bytes)
 
@@ -60,10 +64,18 @@ class KeyedVisit(ABC):
     async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:
         """Answer an agent whose key is right; `client` asks in its name."""
 
-    async def _refused(self, authorization: str) -> httpx2.Response | None:
+    def refuse_what_no_agent_sends(self) -> None:
+        """Raise NoPayloadError for a page of another origin, and for a body that is compressed."""
+        origin = self._headers.get(b"origin", b"").decode("latin-1")
+        if origin and urlsplit(origin).netloc != self._headers.get(b"host", b"").decode("latin-1"):
+            raise NoPayloadError(403, "Tool calls are sent by agents, not by pages of another origin.")
+        if self._headers.get(b"content-encoding", b"identity").strip().lower() not in (b"identity", b""):
+            raise NoPayloadError(415, "A body is sent as it is, without a Content-Encoding.")
+
+    async def _refused(self, authorization: bytes) -> httpx2.Response | None:
         """Ask the API with the key; nobody else needs to know which keys, hosts and rates are right."""
         async with httpx2.AsyncClient(transport=self._transport) as http:
-            headers = {"Authorization": authorization} if authorization else {}
+            headers = {b"Authorization": authorization} if authorization else {}
             found = await http.get(f"{HERE}/api/v1/calls?limit=1", headers=headers)
         # A key that may not read may do other things here, and is told so where it may not.
         return None if found.status_code in (200, 403) else found
@@ -89,6 +101,12 @@ async def _relay(found: httpx2.Response, send: Any) -> None:
     kept = {name: headers[name] for name in (b"content-type", b"retry-after", b"location") if name in headers}
     challenge = {b"www-authenticate": b"Bearer"} if found.status_code == 401 else {}
     await answer(send, found.status_code, kept | challenge, found.content)
+
+
+async def answer_problem(send: Any, wrong: NoPayloadError) -> None:
+    """Say in a problem document what is wrong with a request."""
+    said = json.dumps({"title": str(wrong), "status": wrong.status}).encode()
+    await answer(send, wrong.status, {b"content-type": b"application/problem+json"}, said)
 
 
 async def read_body(receive: Any, limit: int, seconds: float) -> bytes:

@@ -13,9 +13,11 @@ import uvicorn
 
 from retrycontract.client import AsyncClient, MissingKeyError
 from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
+from retrycontract.config.open_files import allow_many_connections
 from retrycontract.contract.errors import WrongInputError
+from retrycontract.front.connections import Doorkeeper, guarded
 from retrycontract.judging.asking import PATIENCE
-from retrycontract.mcp.visiting import bound_socket
+from retrycontract.mcp.visiting import HEADER_SECONDS, bound_socket
 from retrycontract.proxy.app import API_KEY, Proxy
 from retrycontract.proxy.contracts import JudgingSettings
 from retrycontract.proxy.judged import ProxySettings
@@ -30,9 +32,13 @@ def run(options: dict[str, Any]) -> int:
     # It writes the address of every request, where some clients put their key.
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     listening = bound_socket(options["listen"])
+    # A body may be large and its line slow; only who never ends it is let go.
+    doorkeeper = Doorkeeper(
+        allow_many_connections(), most_of_one_address=0, header_seconds=HEADER_SECONDS, body_seconds=options["stall"]
+    )
     config = uvicorn.Config(
         proxy, log_level="warning", access_log=False, server_header=False, date_header=False,
-        timeout_graceful_shutdown=GRACE_SECONDS, ws="none",
+        timeout_graceful_shutdown=GRACE_SECONDS, ws="none", http=guarded(doorkeeper),
     )  # fmt: skip
     server = uvicorn.Server(config)
     print(f"retrycontract proxy on http://{options['listen']} before {options['upstream']}", file=sys.stderr)  # noqa: T201

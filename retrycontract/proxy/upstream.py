@@ -73,7 +73,8 @@ class ClientRequest:
             | {b"host", b"content-length", b"expect"}
             | ({b"accept-encoding"} if is_judged else set())
         )
-        kept = [pair for pair in self.headers if pair[0] not in left and not pair[0].startswith(OURS)]
+        # An empty key leaves `Bearer ` and its space, which no client may send.
+        kept = [(name, value.strip()) for name, value in self.headers if name not in left and not name.startswith(OURS)]
         return [*kept, (b"accept-encoding", b"identity")] if is_judged else kept
 
 

@@ -89,6 +89,9 @@ def test_a_schema_may_allow_everything(door: Door, schema: Any) -> None:
         ({"$ref": "https://example.com/s.json"}, "/$ref", "remote-ref"),
         ({"$ref": "#/$defs/a"}, "/$ref", "unresolved-ref"),
         ({"$schema": "https://example.com/draft"}, "/$schema", "unknown-draft"),
+        ({"properties": {"a": {"x-sensitve": True}}}, "/properties/a/x-sensitve", "misspelt"),
+        ({"properties": {"a": {"format": "Password"}}}, "/properties/a/format", "misspelt"),
+        ({"parameters": {"type": "object"}}, "/parameters", "not-a-schema"),
         (None, "", "not-a-schema"),
         ([], "", "not-a-schema"),
     ],
@@ -99,6 +102,16 @@ def test_a_schema_that_cannot_be_used_is_refused_at_its_fault(door: Door, schema
         assert (reply.status, reply.code) == (422, "invalid-schema")
         assert [(error["pointer"], error["code"]) for error in reply.body["errors"]] == [(pointer, code)]
     assert not Tool.objects.exists()
+
+
+def test_a_tool_that_was_registered_with_a_slip_keeps_judging(door: Door) -> None:
+    """Only new schemas are refused for it: the calls of the others would stop."""
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    door.put("/tools/deploy", {"input_schema": schema})
+    slip = {"type": "object", "properties": {"a": {"type": "string", "x-sensitve": True}}}
+    ToolVersion.objects.update(schema=slip)
+    assert door.submit({"a": "b"}).body["status"] == "valid"
+    assert door.submit({"a": 5}).body["status"] == "retry"
 
 
 @pytest.mark.parametrize("name", ["%E2%80%A8", "x" * 301, "%00", "a%09b"])

@@ -166,7 +166,7 @@ HARMLESS_LISTS = [
     ["python", "-u", "x.py"], ["cp", "-p", "mysql", "b"], ["docker", "exec", "mysql", "mkdir", "-p", "/srv/a"],
     ["sshpass", "-e", "ssh", "-p", "2222", "host"], ["npx", "-y", "@x/mcp-server-mysql", "-path", "a/b"],
     ["tar", "-C", "/var/lib/mysql", "-pxzf", "a.tgz"], ["ls", "docs/mysql", "-p", "index.md"],
-    ["mysql", "-u", "root", "-p"],
+    ["mysql", "-u", "root", "-p"], ["mysql", "-path"], ["mysql", "-p", "port"], ["docker", "login", "-print"],
     ["read about mysql", "then cp -p a b"], ["docker", "login", "-u", "x", "--password-stdin"],
     ["mysql", "-p${DB_PASS}"],
     ["mysql", "-p<your password>"], ["net", "use", "help"],
@@ -221,7 +221,7 @@ def test_a_secret_in_a_list_that_is_written_in_a_text_is_redacted(
         '.option("--token", "the token to use")', 'options("-o", "--output", "a.txt")', '["a", "-b", "c"]',
         "run(['docker', 'run', '--name', 'mysql', '-p', '3306:3306'])", "- use mysql\n- then call it with -p\n",
         "args:\n  - -v\n  - --name\n  - a\n", '["mysql", "-p", "${PASS}"]', '["tar", "-C", "/var/lib/mysql", "-pxzf"]',
-        '("--token-file", "/run/x")', '["--max-tokens", "500"]',
+        '("--token-file", "/run/x")', '["--max-tokens", "500"]', 'f("mysql","-path")', 'choices=["mysql","-p","port"]',
     ],
 )  # fmt: skip
 def test_a_list_in_a_text_that_resembles_one_with_a_secret_stays(text: str) -> None:

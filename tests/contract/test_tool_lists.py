@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
+from retrycontract import RetryContract, Tool
+from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import MAX_TOOLS, DeclaredTool, InvalidToolListError, read_tool_list
+from retrycontract.loops import validate
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 
@@ -73,3 +77,96 @@ def test_a_tool_that_the_provider_runs_itself_has_no_schema_to_check_by(item: di
     declared = read_tool_list([item, {"name": "mine"}])
     assert declared[0].schema is None
     assert declared[1].schema == {"type": "object", "properties": {}}
+
+
+SLIPS: dict[str, tuple[dict[str, Any], str, str]] = {
+    **{
+        name: ({"properties": {"a": {name: True}}}, f"/properties/a/{name}", "`x-sensitive`")
+        for name in (
+            "x-sensitve", "x_sensitive", "X-Sensitive", "xsensitive", "xSensitive", "x-senstive", "x-sensetive",
+            "x-sensitiv", "x.sensitive", "x-sensetiv", "x-sesnitive",
+        )
+    },
+    **{
+        name: ({"items": {name: True}}, f"/items/{name}", "`writeOnly`")
+        for name in ("writeonly", "WriteOnly", "write_only", "write-only", "writOnly", "WRITEONLY")
+    },
+    **{
+        f"format: {name}": ({"format": name}, "/format", "`password`")
+        for name in ("Password", "PASSWORD", "passwrd", "pasword", "password ", "passwords")
+    },
+    **{
+        name: ({"anyOf": [{name: "t"}]}, f"/anyOf/0/{name}", meant)
+        for name, meant in {
+            "x-hnt": "`x-hint`", "x_hint": "`x-hint`", "xHint": "`x-hint`", "X-Hints": "`x-hints`",
+            "x-serverity": "`x-severity`", "x_severity": "`x-severity`", "x-languge": "`x-language`",
+            "X-Language": "`x-language`", "x-allowempty": "`x-allow-empty`", "x-alow-empty": "`x-allow-empty`",
+        }.items()
+    },
+    "sensitive: a text": ({"$defs": {"s": {"x-sensitive": "true"}}}, "/$defs/s/x-sensitive", "true or false"),
+    "sensitive: a number": ({"x-sensitive": 1}, "/x-sensitive", "true or false"),
+    "sensitive: null": ({"x-sensitive": None}, "/x-sensitive", "true or false"),
+    "writeOnly: a text": ({"writeOnly": "yes"}, "/writeOnly", "true or false"),
+    "hint: a number": ({"x-hint": 5}, "/x-hint", "a text"),
+    "hints: a text": ({"x-hints": "send it"}, "/x-hints", "an object of texts"),
+    "hints: a number in it": ({"x-hints": {"type": 5}}, "/x-hints", "an object of texts"),
+    "severity: unknown": ({"x-severity": "warn"}, "/x-severity", "error, warning or info"),
+    "severity: a list": ({"x-severity": ["info"]}, "/x-severity", "error, warning or info"),
+    "language: a number": ({"x-language": 5}, "/x-language", "the name of a language"),
+    "empty: a text": ({"x-allow-empty": "yes"}, "/x-allow-empty", "true or false"),
+    "a wrapped schema": ({"parameters": {"type": "object"}}, "/parameters", "send what stands at /parameters alone"),
+    "under schema": ({"schema": {"properties": {}}}, "/schema", "send what stands at /schema alone"),
+    "MCP's": ({"name": "t", "inputSchema": {"type": "object"}}, "/inputSchema", "send what stands at /inputSchema"),
+    "OpenAI's": (
+        {"type": "function", "function": {"name": "t", "parameters": {"type": "object"}}}, "/function/parameters",
+        "send what stands at /function/parameters alone",
+    ),
+    "a response format": (
+        {"type": "json_schema", "json_schema": {"name": "t", "strict": True, "schema": {"required": ["a"]}}},
+        "/json_schema/schema", "send what stands at /json_schema/schema alone",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "pointer", "reason"), SLIPS.values(), ids=list(SLIPS))
+def test_what_was_to_be_a_keyword_of_ours_is_refused_for_a_new_tool(
+    schema: dict[str, Any], pointer: str, reason: str
+) -> None:
+    with pytest.raises(InvalidSchema, match=re.escape(reason)) as caught:
+        RetryContract([Tool(name="t", input_schema=schema)])
+    assert caught.value.pointer == pointer
+    with pytest.raises(InvalidSchema, match=re.escape(reason)):
+        validate("{}", schema=schema)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"x-sensitive": True, "writeOnly": False, "format": "password", "x-hint": "a", "x-hints": {"type": "b"}},
+        {"x-severity": "warning", "x-language": "python", "x-allow-empty": False},
+        {"items": {"x-language": {"en": "a"}, "x-allow-empty": "somebody else's"}},
+        *({name: "anything"} for name in (
+            "x-security", "x-int", "x-languages", "x-order", "x-ui-hint", "x-sensitivity", "x-google-sensitive-data",
+            "x-print", "x-enum-varnames", "sensitive", "hint", "language", "severity", "readonly", "x", "",
+        )),
+        {"properties": {"x-sensitve": {}, "writeonly": {}, "parameters": {}, "schema": {}}},
+        {"$defs": {"x_sensitive": {}}, "patternProperties": {"x-hnt": {}}},
+        {"const": {"x-sensitve": 1, "format": "Password"}, "enum": [{"writeonly": 1}]},
+        {"default": {"x-hint": 5}, "examples": [{"x-sensitve": True}]},
+        {"type": "object", "properties": {}, "parameters": {"type": "object"}},
+        {"parameters": {}}, {"schema": "text"}, {"function": {"name": "t"}},
+        {"format": "passport"}, {"format": "passphrase"},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object"}}, "schema": {"type": "object"}},
+        True,
+    ],
+)  # fmt: skip
+def test_other_words_are_free_and_names_are_no_keywords(schema: Any) -> None:
+    RetryContract([Tool(name="t", input_schema=schema)])
+
+
+def test_a_hostile_schema_is_refused_for_what_it_is() -> None:
+    loop: dict[str, Any] = {}
+    loop["items"] = loop
+    for schema in (loop, {1: {}}, [], None, "{}"):
+        with pytest.raises(InvalidSchema):
+            RetryContract([Tool(name="t", input_schema=schema)])

@@ -21,7 +21,7 @@ import pytest
 
 from retrycontract.cli.program import main
 from retrycontract.client import AsyncClient
-from retrycontract.mcp.hooks import HookVisit
+from retrycontract.mcp.hooks import MAX_SESSIONS, HookVisit, Sessions
 from retrycontract.mcp.visiting import HERE, answer
 from tests.conftest import StartService
 from tests.gateway.connections import ROOT
@@ -47,7 +47,9 @@ def payload(session: str, tool_input: Any, event: str = "PreToolUse", use_id: st
         "session_id": session,
         "transcript_path": f"/home/ana/.claude/projects/-srv/{session}.jsonl",
         "cwd": "/srv",
+        "prompt_id": "2f1c9d3e-8a4b-4c55-9e0f-1a7b6c5d4e3f",
         "permission_mode": "default",
+        "effort": {"level": "medium"},
         "hook_event_name": event,
         "tool_name": "Edit",
         "tool_input": tool_input,
@@ -142,6 +144,12 @@ def test_what_fits_and_what_has_no_contract_is_left_to_the_agents_own_rules(agen
     assert send(agent, payload(session, {"command": "ls"}, tool_name="Bash")).body == {}
     assert send(agent, payload(session, WRONG, "Stop")).body == {}
     assert send(agent, {"hook_event_name": "SessionStart"}).body == {}
+    for event in ("PermissionRequest", "PermissionDenied", "PostToolBatch", "an event of a later release"):
+        assert send(agent, payload(session, WRONG, event, tool_calls=[], permission_suggestions=[])).body == {}
+    (call,) = agent.send("GET", "/calls").body["calls"]
+    assert call["state"] == "valid", "only what is about to be run is judged"
+    helper = {"agent_id": "a4d2", "agent_type": "Explore"}
+    assert decision(send(agent, payload(session, WRONG) | helper))["permissionDecision"] == "deny"
 
 
 def test_a_user_is_asked_where_nobody_at_the_desk_answers_and_what_they_allow_is_not_waited_for(
@@ -184,7 +192,13 @@ def test_what_json_forbids_in_the_input_is_a_mistake_like_any_other(agent: Agent
     assert "a lone surrogate" in said["permissionDecisionReason"]
 
 
-@pytest.mark.parametrize("fields", [{"tool_name": "\ud83d"}, {"session_id": "\ud83d"}, {"session_id": "s" * 5_000}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tool_name": "\ud83d"}, {"session_id": "\ud83d"}, {"session_id": "s" * 5_000},
+        {"tool_name": None}, {"tool_name": 5}, {"tool_name": ""},
+    ],
+)  # fmt: skip
 def test_what_cannot_be_checked_is_not_run(agent: AgentClient, session: str, fields: dict[str, str]) -> None:
     said = decision(send(agent, payload(session, RIGHT) | fields))
     assert said["permissionDecision"] == "deny"
@@ -196,6 +210,8 @@ def test_what_cannot_be_checked_is_not_run(agent: AgentClient, session: str, fie
     [
         pytest.param(b'{"hook_event', "", {}, 400, id="torn"),
         pytest.param(b"[]", "", {}, 422, id="list"),
+        pytest.param({}, "", {}, 422, id="no event"),
+        pytest.param({"hookEventName": "PreToolUse", "toolName": "Edit"}, "", {}, 422, id="another agent's words"),
         pytest.param({}, "?wait=long", {}, 422, id="wait"),
         pytest.param({}, "?wait=nan", {}, 422, id="nan"),
         pytest.param({}, "?unanswered=allow", {}, 422, id="unanswered"),
@@ -238,6 +254,7 @@ def test_the_settings_of_the_documentation_are_five_lines_that_work(agent: Agent
     answer = agent.service.send("POST", path, payload(session, WRONG), headers=headers)
     assert decision(answer)["permissionDecision"] == "deny"
     assert settings["timeout"] > 45
+    assert settings["onFailure"] == "block", "what could not be checked is not run"
 
 
 def hook(agent: AgentClient, text: str, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -382,6 +399,22 @@ def test_what_has_run_is_neither_denied_nor_taken_for_another(attempts: bytes) -
     asyncio.run(desk.hear(sent, payload("s", WRONG, "PostToolUse", "call_1")))
     assert json.loads(sent[1]["body"]) == {}
     assert desk.asked == ["GET /calls", "GET /calls/call-1"]
+
+
+@pytest.mark.soak
+def test_ten_thousand_sessions_are_remembered_and_of_the_others_is_asked_again() -> None:
+    desk, sessions = Desks(), Sessions()
+
+    async def story() -> None:
+        async with AsyncClient(HERE, "rc_00000000_key", transport=httpx2.ASGITransport(app=desk)) as client:
+            for number in [*range(MAX_SESSIONS + 1), MAX_SESSIONS, 1]:
+                await sessions.find(client, "key", f"session-{number}", "Edit")
+            assert len(desk.asked) == MAX_SESSIONS + 1
+            found = await sessions.find(client, "key", "session-0", "Edit")
+            assert len(desk.asked) == MAX_SESSIONS + 2
+            assert [call.call_id for call in found.calls.idle()] == ["call-1"], "its call goes on all the same"
+
+    asyncio.run(story())
 
 
 def test_a_hook_that_is_cancelled_leaves_nothing_running() -> None:

@@ -35,7 +35,7 @@ def listening(upstream: RawHttp) -> Iterator[Listening]:
 
 @pytest.fixture
 def through_a_pipe(upstream: RawHttp) -> Iterator[subprocess.Popen[str]]:
-    command = gateway_command("--upstream", upstream.url, upstream=())
+    command, before = gateway_command("--upstream", upstream.url, upstream=()), len(upstream.heard)
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         ask(process, request(0, "initialize", INITIALIZE))
         tell(process, INITIALIZED)
@@ -43,7 +43,8 @@ def through_a_pipe(upstream: RawHttp) -> Iterator[subprocess.Popen[str]]:
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(60) == 0
-    assert [method for method, _, _ in upstream.heard][-1] == "DELETE"
+    # Not as the last: a thread of the upstream's may come to the stream's GET, which was sent before, after that.
+    assert "DELETE" in [method for method, _, _ in upstream.heard[before:]]
 
 
 def tell(process: subprocess.Popen[str], line: str) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from http.client import HTTPConnection
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -47,6 +49,15 @@ def test_the_request_reaches_the_upstream_byte_for_byte_with_its_headers() -> No
     }  # fmt: skip
     assert not [name for name in asked.headers if name.startswith("x-retrycontract")]
     assert asked.headers["host"] == f"127.0.0.1:{up.port}"
+
+
+def test_an_empty_key_is_for_the_upstream_to_refuse() -> None:
+    with upstream(says("No key.")) as up, proxied(up.url) as url:
+        connection = HTTPConnection(urlsplit(url).netloc)
+        connection.request("POST", PATH, json.dumps(asking(tool())), {"Authorization": "Bearer "})
+        assert connection.getresponse().status == 200
+        connection.close()
+    assert up.asked[0].headers["authorization"] == "Bearer"
 
 
 def test_a_wrong_call_goes_back_as_the_calls_result_and_the_client_sees_the_mended_one_only() -> None:

@@ -124,6 +124,12 @@ _ONE_WORD = str.maketrans(dict.fromkeys(" \t\r\n\v\f\"'`;|", "_"))
 # Ports of a container, and the commands within the command whose `-p` is something else.
 _PORTS = WholePattern(r"(?:[0-9.]+:)?[0-9]{1,5}:[0-9]{1,5}(?:/\w+)?")
 _OTHER_COMMAND = re.compile(r"[ \t](?:mkdir|cp|ssh|scp|tar)[ \t]")
+# What stands behind `-p`, or begins with it, where options are listed; a word of English is a poor password.
+_OPTIONS = re.compile(
+    r"-p(?:ackage|age|arallel|arams|arent|arse|ath|aths|attern|id|lain|latform|lugin|olicy|ort|orts|refix|rint|riority"
+    r"|rocess|rofile|roject|rotocol|roxy|ublic)(?:[ \t]|$)"
+    r"|-p[ \t]+(?:path|port|ports|print|profile|project|protocol)(?:[ \t]|$)"
+)
 _PASSWORD = Head(rf"\b(?:{_HEADINGS})([^\s-][^\s]*)")
 _NETRC = Head(r"(?i)\blogin\s+\S+\s+password\s+([^\s,;]+)")
 _REQUIRED = Head(
@@ -169,7 +175,9 @@ def find_passwords(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             if not literal or literal.is_placeholder or literal.is_word_of_code:
                 continue
             is_other = head is _PASSWORD and (
-                _PORTS.fits(literal.text) or _OTHER_COMMAND.search(text, find.span(0)[0], literal.start)
+                _PORTS.fits(literal.text)
+                or _OTHER_COMMAND.search(text, find.span(0)[0], literal.start)
+                or _OPTIONS.match(text, text.rfind("-p", find.span(0)[0], literal.start + 1), literal.end + 1)
             )
             if not is_other:
                 yield SecretSpan(literal.start, literal.end, "PASSWORD")

@@ -22,6 +22,7 @@ DIGEST_LENGTHS = frozenset({32, 40, 56, 64, 96, 128})
 LEAST_ENTROPY = 3.0
 # Up to this length counting each character by itself is quicker than counting all in one pass.
 FEW = 200
+_WEIGHTS = [0.0, *(n * math.log2(n) for n in range(1, FEW + 1))]
 # Longer headers than this are no headers; bounds the decoding work.
 LONGEST_HEADER = 4096
 
@@ -59,7 +60,8 @@ def entropy(text: str) -> float:
     """Measure the Shannon entropy of the text, in bits per character."""
     size = len(text)
     counts = Counter(text).values() if size > FEW else map(text.count, set(text))
-    return math.log2(size) - sum(n * math.log2(n) for n in counts) / size if size else 0.0
+    weights = map(_WEIGHTS.__getitem__, counts) if size <= FEW else (n * math.log2(n) for n in counts)
+    return math.log2(size) - sum(weights) / size if size else 0.0
 
 
 def looks_random(text: str, *, at_least: int = 20) -> bool:

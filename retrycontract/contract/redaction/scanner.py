@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
@@ -9,7 +10,7 @@ from typing import Any
 
 import re2
 
-from retrycontract.contract.redaction import assignments, program_text, surroundings
+from retrycontract.contract.redaction import assignments, neighbours, program_text, surroundings
 from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA
 from retrycontract.contract.redaction.detectors import (
     Allowance,
@@ -104,11 +105,18 @@ COMMAND_LINES = Sieve((*program_text.COMMAND_FINDERS, *_SETTINGS))
 
 _QUOTED = r"\"[^\"\\\n]*\"|'[^'\\\n]*'"
 _LIST = re2.compile(rf"(?:{_QUOTED})(?:\s*,\s*(?:{_QUOTED}))+")
-_QUOTED_WORD = re2.compile(r"[\"']([^\"'\n]*)[\"']")
+_QUOTED_WORD = re.compile(r"[\"']([^\"'\n]*)[\"']")
 _LINES = re2.compile(r"(?m)(?:^[ \t]*-[ \t]+\S[^\n]*\n?){2,}")
-_WORD_OF_LINE = re2.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
+_WORD_OF_LINE = re.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
 
-CONTEXT = (*assignments.FINDERS, *surroundings.FINDERS, *program_text.COMMAND_FINDERS, *program_text.FINDERS, MANIFESTS)
+CONTEXT = (
+    *assignments.FINDERS,
+    *neighbours.FINDERS,
+    *surroundings.FINDERS,
+    *program_text.COMMAND_FINDERS,
+    *program_text.FINDERS,
+    MANIFESTS,
+)
 
 
 class Scanner:
@@ -233,8 +241,8 @@ def find_listed_words(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     for pattern, word in ((_LIST, _QUOTED_WORD), (_LINES, _WORD_OF_LINE)):
         for listed in pattern.finditer(text):
             allowance.spend(listed.start())
-            spans = [(listed.start() + found.start(1), listed.start() + found.end(1))
-                     for found in word.finditer(listed.group())]  # fmt: skip
+            begin, lines = listed.start(), listed.group()
+            spans = [(begin + found.start(1), begin + found.end(1)) for found in word.finditer(lines)]
             words = [text[start:end] for start, end in spans]
             told = _told_words(words)
             for index, (before, value) in enumerate(pairwise(words), 1):

@@ -24,6 +24,7 @@ class SchemaFault(StrEnum):
     TOO_LARGE = "too-large"
     TOO_DEEP = "too-deep"
     TOO_MANY_NODES = "too-many-nodes"
+    MISSPELT = "misspelt"
     UNKNOWN_DRAFT = "unknown-draft"
     METASCHEMA = "metaschema"
     PATTERN = "pattern"

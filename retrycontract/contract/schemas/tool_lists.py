@@ -5,13 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 from urllib.parse import quote, unquote
 
 from retrycontract.contract import pointers
 from retrycontract.contract.advice.names import MAX_LENGTH, slips_between
 from retrycontract.contract.errors import WrongInputError
-from retrycontract.contract.schemas.document import SchemaWarning, Trail, excerpt, pointer_of
+from retrycontract.contract.schemas.document import (
+    InvalidSchema,
+    SchemaFault,
+    SchemaWarning,
+    Trail,
+    excerpt,
+    pointer_of,
+)
 from retrycontract.contract.schemas.graph import LISTS, MAPS, REFERENCES, SINGLE, subschemas
 from retrycontract.contract.schemas.metaschema import draft_of
 from retrycontract.contract.schemas.type_expressions import FORMATS
@@ -61,6 +69,86 @@ def complete(document: dict[str, Any]) -> tuple[SchemaWarning, ...]:
             )
             warnings.append(SchemaWarning(pointers.join(pointer_of(trail), "$ref"), reason))
     return tuple(warnings)
+
+
+# What this product alone reads, and what marks a field: where one is misspelt, a value would be shown in clear.
+OWN = {
+    "x-sensitive": "true or false", "writeOnly": "true or false", "x-allow-empty": "true or false",
+    "x-hint": "a text", "x-hints": "an object of texts", "x-severity": "error, warning or info",
+    "x-language": "the name of a language",
+}  # fmt: skip
+ROOT_ONLY = frozenset({"x-language", "x-allow-empty"})  # elsewhere they are somebody else's
+WRAPPERS = ("parameters", "schema", "function", "inputSchema", "input_schema", "json_schema")
+BESIDE_WRAPPERS = frozenset({"type", "title", "description", "$schema", "$id", "$comment"})
+MOST_READ = 200_000  # subschemas; what is larger is refused for that
+
+
+def refuse_slips(schema: object) -> None:
+    """Raise InvalidSchema for a whole tool in a schema's place, and for what was to be a keyword of ours and is none.
+
+    Asked of new schemas alone: what was registered before keeps judging. Other words that begin with `x-` are free.
+    """
+    if not isinstance(schema, dict):
+        return  # it is refused for that
+    if path := _wrapped(schema):
+        reason = f"This is more than a schema: send what stands at {pointers.from_tokens(path)} alone."
+        raise InvalidSchema(pointers.from_tokens(path), reason, SchemaFault.NOT_A_SCHEMA)
+    for trail, place in islice(_schemas(schema), MOST_READ):
+        for name, value in place.items():
+            slip = _slip(name, value, is_root=trail is None) if isinstance(name, str) else None
+            if slip is not None:
+                raise InvalidSchema(pointers.join(pointer_of(trail), name), slip, SchemaFault.MISSPELT)
+
+
+def _wrapped(schema: dict[Any, Any]) -> tuple[str, ...]:
+    """Give the path to the schema inside a tool, as providers write them; empty for a schema."""
+    if schema.keys() & (KEYWORDS - BESIDE_WRAPPERS):
+        return ()
+    for name in WRAPPERS:
+        inner = schema.get(name)
+        if isinstance(inner, dict) and (below := _wrapped(inner)):
+            return (name, *below)
+        if isinstance(inner, dict) and inner.keys() & (KEYWORDS - {"title", "description"}):
+            return (name,)
+    return ()
+
+
+def _slip(name: str, value: Any, *, is_root: bool) -> str | None:
+    """Say what is wrong with a keyword that was to be one of ours."""
+    if name in OWN:
+        is_right = (
+            isinstance(value, bool) if OWN[name] == "true or false"
+            else isinstance(value, dict) and all(isinstance(text, str) for text in value.values()) if name == "x-hints"
+            else value in ("error", "warning", "info") if name == "x-severity"
+            else isinstance(value, str)
+        )  # fmt: skip
+        return None if is_right or (name in ROOT_ONLY and not is_root) else f"`{name}` is {OWN[name]}."
+    if name == "format" and isinstance(value, str) and value != "password":
+        is_password = len(value) <= MAX_LENGTH and slips_between(_letters(value), "password") in (0, 1)
+        return f"`{excerpt(value)}` is no format; did you mean `password`?" if is_password else None
+    if name in KEYWORDS or not name[:1].isascii() or len(name) > MAX_LENGTH:
+        return None
+    letters = _letters(name)
+    for own in OWN:
+        meant = _letters(own)
+        if letters == meant or (_is_marked(name) == _is_marked(own) and _is_slip(letters, meant)):
+            return f"`{excerpt(name)}` is no keyword and does nothing; did you mean `{own}`?"
+    return None
+
+
+def _is_marked(name: str) -> bool:
+    return name[:1] in "xX" and not name[1:2].isalnum()
+
+
+def _is_slip(letters: str, meant: str) -> bool:
+    """Tell a slip or two; other words are left alone, such as x-security, x-int and x-languages."""
+    most = 2 if len(meant) > len("xseverity") else 1
+    slips = slips_between(letters, meant)
+    return slips is not None and slips <= most and letters[:2] == meant[:2] and letters != f"{meant}s"
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).casefold()
 
 
 def oversights(document: dict[str, Any]) -> tuple[SchemaWarning, ...]:

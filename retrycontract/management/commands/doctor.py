@@ -54,6 +54,7 @@ def _of_the_data(now: datetime) -> Iterator[Finding]:
         yield from work.queue(now)
         yield from work.readable()
         yield from work.schemas()
+        yield from work.slips()
         yield from work.rotation()
         yield from work.workers(now)
         yield from work.messages(now)

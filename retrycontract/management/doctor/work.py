@@ -13,10 +13,20 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from retrycontract.contract.redaction.sanitizer import visible
+from retrycontract.contract.schemas.document import InvalidSchema
+from retrycontract.contract.schemas.tool_lists import refuse_slips
 from retrycontract.delivery.webhook import PinnedConnection, within
 from retrycontract.management.doctor import Finding, fail, ok, warn
 from retrycontract.management.doctor.surroundings import patches
-from retrycontract.store.models import Attempt, OutboxMessage, SecondFactor, ToolVersion, WebhookEndpoint, WorkerBeat
+from retrycontract.store.models import (
+    Attempt,
+    OutboxMessage,
+    SecondFactor,
+    Tool,
+    ToolVersion,
+    WebhookEndpoint,
+    WorkerBeat,
+)
 from retrycontract.store.sealing import UnreadableError, unseal
 from retrycontract.usecases.notify.courier import UndeliveredError
 from retrycontract.usecases.notify.tend_endpoint import resolve
@@ -80,6 +90,16 @@ def schemas() -> Iterator[Finding]:
             f"{len(lost)} cannot be opened, such as that of {lost[0]}, so nothing is judged by them: add the key they "
             "were made with to RETRYCONTRACT_ENCRYPTION_KEYS, or have the tools registered again.",
         )
+
+
+def slips() -> Iterator[Finding]:
+    """Look for keywords that were to mark or name something and do nothing: new schemas are refused for them."""
+    newest = ToolVersion.objects.filter(pk__in=Tool.objects.values("current_version")).order_by("-pk")[:SAMPLE]
+    for version in newest.select_related("tool"):
+        try:
+            refuse_slips(version.schema)
+        except InvalidSchema as fault:
+            yield warn("slips", f"The schema of {version} has a slip at {fault} Mend it and register the tool again.")
 
 
 def rotation() -> Iterator[Finding]:

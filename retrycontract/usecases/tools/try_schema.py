@@ -18,6 +18,7 @@ from retrycontract.contract.feedback.answer import Examined, write_feedback
 from retrycontract.contract.feedback.tool_result import ToolResult, metadata
 from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.outputs import Kind
+from retrycontract.contract.schemas.tool_lists import refuse_slips
 from retrycontract.contract.tool import Tool as Contract
 from retrycontract.store.models import Agent, Attempt, Call, Tool
 from retrycontract.store.sealing import UnreadableError
@@ -191,6 +192,7 @@ def dry_run(
 
     Nothing is known of such a schema, so that all of it is done in a child process.
     """
+    refuse_slips(schema)
     tool_name, attempt = sanitizer().redact_name(tool_name), min(attempt, max_attempts)
     tool = Contract(name=tool_name, input_schema=schema, strict=strict, kind=kind)
     require_compiler_of(tool)
