@@ -21,12 +21,13 @@ from retrycontract.contract.redaction.scan_copies import FOREIGN
 NAME_WORDS = (
     "pass|pwd|passwort|kennwort|contrase|senha|secret|token|key|auth|cred|jwt|bearer|session|sessid|cookie|otp|cvv|"
     "cvc|ssn|sig|dsn|conn|login|access_?id|accessid|mnemonic|art-api|client_srt|csrf|xsrf|pin|salt|sas|pw|psk|seed|"
+    "sid|mfa|two_?factor|(?:verification|security|recovery|backup)[_ -]?(?:code|phrase)|social_?security|dapi|hmac|"
     # Other languages, without their accents.
-    "mot de passe|mdp|wachtwoord|parool|haslo|hasla|sifre|parol|heslo|jelsz|losenord|adgangskode|kodeord|salasana|"
-    "lozink|geslo|slaptazodis|pasahitza|contrasin|fjalekalimi|nenosiri|cyfrinair|lykilord|mat khau|"
-    "kata (?:sandi|laluan)|zugangscode|"
-    "toegangscode|jeton|geheimnis|segret|segred|cle (?:d.)?api|cle secrete|clave|chave|"
-    "chiave api|schlussel|sleutel|klucz api|nyckel"
+    "mot[ _-]de[ _-]passe|mdp|wachtwoord|parool|haslo|hasla|sifre|parol|heslo|jelsz|losenord|adgangskode|kodeord|"
+    "salasana|lozink|geslo|slaptazodis|pasahitza|contrasin|fjalekalimi|nenosiri|cyfrinair|lykilord|mat[ _-]?khau|"
+    "kata[ _-]?(?:sandi|laluan)|zugangscode|losungswort|"
+    "toegangscode|jeton|geheimnis|segret|segred|cle[ _-]?(?:d.)?api|cle[ _-]?secrete|clave|chave|"
+    "chiave[ _-]?api|schlussel|sleutel|klucz[ _-]?api|nyckel"
 )
 SECRET_NAME = (
     rf"(?:(?:api|access|secret|private|auth|master)[ ])?[\w.$@-]*(?:{NAME_WORDS})[\w.$-]*"

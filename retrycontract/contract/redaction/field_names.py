@@ -51,6 +51,14 @@ _MARKS: dict[str, str] = {
     "SSN": "ssn socialsecuritynumber socialsecurity",
 }
 _SECRET_WORDS = {word: mark for mark, words in _MARKS.items() for word in words.split()}
+# Written as one word: `dbpass`, `rootpw`; `compass`, `bypass`, `sshpass` and `pgpass` are others.
+_WHOSE = (
+    "db database user usr root login admin my mysql sql postgres mongo redis smtp imap ftp sftp ldap mail email "
+    "sudo su wifi wlan vpn web http app api account acct client server sys system svc service host proxy bind cert key "
+    "keystore trust truststore jks vault rabbit amqp mqtt default temp tmp new old current cur master main test "
+    "dev prod"
+)
+_SECRET_WORDS |= {f"{whose}{word}": "PASSWORD" for whose in _WHOSE.split() for word in ("pass", "pw", "pword", "passw")}
 # `dbpassword`, `userauthtoken`: a word that ends so was written without a separator.
 _SECRET_ENDINGS = {
     "password": "PASSWORD", "passwd": "PASSWORD", "passphrase": "PASSWORD", "passcode": "PASSWORD",

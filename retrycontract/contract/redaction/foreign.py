@@ -25,7 +25,8 @@ _KNOWN: Final = {
 def _forms() -> dict[str, str]:
     forms: dict[str, str] = {}
     for mark, names in (("PASSWORD", _PASSWORDS), ("SECRET", _SECRETS), ("TOKEN", _TOKENS)):
-        for name in (word.replace("_", " ").replace("\u200c", "") for word in names.split()):
+        joined = names.replace("\u200c", "").split()
+        for name in {name for word in joined for name in (word, word.replace("_", " "), word.replace("_", "-"))}:
             known = max((word for word in _KNOWN[mark] if len(word) <= len(name)), key=len)
             forms |= dict.fromkeys((name, name.capitalize(), name.upper()), known.ljust(len(name), "_"))
     # The longest first, for some begin like others; some capitals, as in German, would change the length.

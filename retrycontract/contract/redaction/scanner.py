@@ -10,7 +10,7 @@ from typing import Any
 
 import re2
 
-from retrycontract.contract.redaction import assignments, program_text, surroundings
+from retrycontract.contract.redaction import assignments, neighbours, program_text, surroundings
 from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA
 from retrycontract.contract.redaction.detectors import (
     Allowance,
@@ -109,7 +109,14 @@ _QUOTED_WORD = re.compile(r"[\"']([^\"'\n]*)[\"']")
 _LINES = re2.compile(r"(?m)(?:^[ \t]*-[ \t]+\S[^\n]*\n?){2,}")
 _WORD_OF_LINE = re.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
 
-CONTEXT = (*assignments.FINDERS, *surroundings.FINDERS, *program_text.COMMAND_FINDERS, *program_text.FINDERS, MANIFESTS)
+CONTEXT = (
+    *assignments.FINDERS,
+    *neighbours.FINDERS,
+    *surroundings.FINDERS,
+    *program_text.COMMAND_FINDERS,
+    *program_text.FINDERS,
+    MANIFESTS,
+)
 
 
 class Scanner:

@@ -10,32 +10,21 @@ from typing import Any
 
 from retrycontract.contract import pointers
 from retrycontract.contract.redaction.credentials import is_card_number
-from retrycontract.contract.redaction.field_names import is_telling_key, judge, split_words, word_set
+from retrycontract.contract.redaction.field_names import is_telling_key, judge, word_set
 from retrycontract.contract.redaction.foreign import MARK, as_json, is_mark, items_of, plain_text, without_marks
 from retrycontract.contract.redaction.literals import Literal
+from retrycontract.contract.redaction.neighbours import paired_values
 from retrycontract.contract.redaction.scanner import BALANCED, MOST_ARGUMENTS, Scanner, redacted_tail, redacted_words
 
-# The member that names, and the members that then hold the secret.
-_NAMING = ("name", "key", "field", "header", "variable", "var", "env", "param", "parameter", "property", "attribute",
-           "label", "Name", "Key")  # fmt: skip
-_VALUES = ("value", "val", "Value", "default", "secret_value")
-# What a browser tool types goes into what a selector or a description points at.
-_POINTING = ("selector", "element", "locator", "field", "label", "placeholder", "ref", "target")
-_TYPED = ("text", "value", "input", "keys")
-_TYPED_SECRETS = frozenset(
-    {"password", "passwd", "pwd", "passcode", "passphrase", "otp", "pin", "cvv", "secret", "token"}
-)
 # A program and its arguments, as the configurations of MCP servers, containers and editors have them.
 _PROGRAMS = ("entrypoint", "command", "cmd", "program", "executable", "exec", "binary")
 _ARGUMENTS = frozenset({"args", "arguments", "argv", "params", "parameters", "command", "cmd"})
 LONGEST_PROGRAM = 500
 # The flags of curl that take `user:password`.
 _USER_FLAGS = ("-u", "--user", "--proxy-user")
-_TELLING = frozenset({*_NAMING, *_POINTING, "kind"})
 _DASHES = str.maketrans("", "", "-_.")
 # A longer text describes; it does not name.
 LONGEST_NAMING = 120
-MOST_WORDS = 4
 
 
 def _shown(name: Any) -> str:
@@ -45,34 +34,22 @@ def _shown(name: Any) -> str:
     return shown if len(shown) <= LONGEST_NAMING else ""
 
 
-def paired_values(members: dict[Any, Any]) -> dict[Any, str]:
-    """Give the keys of an object whose values a sibling calls secret, each with its mark."""
-    found: dict[Any, str] = {}
-    if dict.keys(members).isdisjoint(_TELLING):
-        return found
-    for naming in _NAMING:
-        name = _shown(dict.get(members, naming)) if naming in members else ""
-        if name and len(name.split()) <= MOST_WORDS and (mark := judge(name).mark):
-            found.update((key, mark) for key in _VALUES if key in members)
-    for pointing in _POINTING:
-        target = _shown(dict.get(members, pointing)) if pointing in members else ""
-        if target and not _TYPED_SECRETS.isdisjoint(split_words(target)):
-            found.update((key, "PASSWORD") for key in _TYPED if key in members and key != pointing)
-    kind = dict.get(members, "kind")
-    if type(kind) is str and kind.casefold() == "secret":
-        found.update((key, "SECRET") for key in ("data", "stringData") if key in members)
-    return found
-
-
 def program_of(members: dict[Any, Any]) -> tuple[str, str]:
     """Give the member that names a program, and its words; nothing where no other member may hold its arguments."""
-    key = next((key for key in _PROGRAMS if key in members), "")
-    if not key or not any(name in members for name in _ARGUMENTS if name != key):
+    spellings = (spelling for name in _PROGRAMS for spelling in (name, name.capitalize(), name.upper()))
+    key = next((key for key in spellings if key in members), "")
+    # Docker writes `Cmd` and `Args`.
+    if not key or not any(is_arguments(name) for name in dict.keys(members) if name != key):
         return "", ""
     words = dict.get(members, key)
     if issubclass(type(words), (list, tuple)):
         words = " ".join(word for word in items_of(words)[:MOST_ARGUMENTS] if type(word) is str)
     return (key, words[:LONGEST_PROGRAM]) if type(words) is str else ("", "")
+
+
+def is_arguments(name: Any) -> bool:
+    """Say whether a member of that name may hold what a program is given."""
+    return type(name) is str and name.casefold() in _ARGUMENTS
 
 
 def flagged(before: Any, item: Any, *, alone: bool) -> str | None:
@@ -111,6 +88,7 @@ class Slot:
     whole: bool = False  # the schema's mark: the value goes as a whole
     pointer: str = ""  # kept only while schema marks are looked for
     program: str = ""  # the program whose arguments these are
+    columns: tuple[str | None, ...] = ()  # the mark of each item, or of each item of the lists in it
 
     def named(self, mark: str | None) -> Slot:
         """Add the mark that a neighbour gives, if the value has none of its own."""
@@ -275,7 +253,7 @@ class Redactor:
         return result
 
     def _members(self, value: dict[Any, Any], slot: Slot) -> Iterator[tuple[str, Any, Slot]]:
-        paired = paired_values(value) if self._secrets else {}
+        paired = paired_values(value, _shown) if self._secrets else {}
         program_key, program = program_of(value) if self._secrets else ("", "")
         members = dict.items(value)
         for key, child in islice(members, SHOWN_KEYS) if self._bounded else members:
@@ -283,8 +261,10 @@ class Redactor:
             shown = _redacted_name(self._scanner, name) if self._secrets else name
             if slot.mark and is_telling_key(name):
                 shown = f"{MARK}{slot.mark}]"
-            child_slot = self._child_slot(slot, name, shown).named(paired.get(key) if paired else None)
-            if program and name in _ARGUMENTS and name != program_key:
+            child_slot = self._child_slot(slot, name, shown)
+            if told := paired.get(key) if paired else None:
+                child_slot = child_slot.named(told) if isinstance(told, str) else replace(child_slot, columns=told)
+            if program and name != program_key and is_arguments(name):
                 child_slot = replace(child_slot, program=program)
             yield shown, child, child_slot
 
@@ -294,11 +274,16 @@ class Redactor:
             shown = (*range(SHOWN_ITEMS), len(items) - 1)
         words = [as_json(item) for item in items[:MOST_ARGUMENTS]] if self._secrets else []
         secret = redacted_words(words, slot.program) if str in map(type, words) else {}
-        slot = replace(slot, program="") if slot.program else slot
+        columns = slot.columns
+        slot = replace(slot, program="", columns=()) if slot.program or columns else slot
         for index in shown:
             child, child_slot = secret.get(index, as_json(items[index])), slot
             if self._marked:
                 child_slot = self._with_mark(replace(slot, pointer=f"{slot.pointer}/{index}"))
+            if columns and issubclass(type(child), (list, tuple)):
+                child_slot = replace(child_slot, columns=columns)
+            elif index < len(columns):
+                child_slot = child_slot.named(columns[index])
             if index and self._secrets:
                 child_slot = child_slot.named(flagged(as_json(items[index - 1]), child, alone=len(items) == 2))
             yield "", child, child_slot
