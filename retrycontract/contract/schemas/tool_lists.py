@@ -161,7 +161,7 @@ ELSEWHERE = {"patternProperties", "$ref", "$dynamicRef"}
 
 
 def oversights(document: dict[str, Any]) -> tuple[SchemaWarning, ...]:
-    """Warn of a misspelt keyword and a format that nobody checks, which do nothing silently, and of what no value fits."""
+    """Warn of what does nothing silently (a misspelt keyword, an unknown format), and of what no value fits."""
     warnings: list[SchemaWarning] = []
     seen: dict[str, str | None] = {}  # of which no more are looked at than a person would mend
     for trail, schema in _schemas(document):
