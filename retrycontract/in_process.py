@@ -139,6 +139,8 @@ class RetryContract:
         """
         if not isinstance(tool, Tool):
             raise TypeError(f"{tool!r} is no Tool: give Tool(name=…, input_schema=…)")
+        if not tool.name.strip():
+            raise ValueError("the name of a tool is empty: give the one that the model calls it by")
         if tool.max_attempts is not None:
             # For its check of the range alone; the result is not kept.
             replace(self._configuration, max_attempts=tool.max_attempts)

@@ -65,8 +65,6 @@ class Tool:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise TypeError(f"the name of a tool is {self.name!r}: give a text")
-        if not self.name.strip():
-            raise ValueError("the name of a tool is empty: give the one that the model calls it by")
         if callable(self.checks) or not all(callable(check) for check in self.checks):
             raise TypeError(f"checks of {self.name!r} is {self.checks!r:.80}: give a list of functions, even of one")
         # A misspelt one would enforce what was only to be observed, or the other way.

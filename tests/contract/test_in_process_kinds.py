@@ -80,7 +80,7 @@ def test_a_blank_id_is_refused_for_attempts_that_share_it_would_be_one_calls(bla
     with pytest.raises(ValueError, match="give an id that is not blank"):
         contract.check("t", "1", {}, session_id=blank)
     with pytest.raises(ValueError, match="the name of a tool is empty"):
-        Tool(name=blank, input_schema={})
+        contract.register(Tool(name=blank, input_schema={}))
 
 
 def test_two_tools_of_one_name_and_what_is_no_formatter_are_refused() -> None:
