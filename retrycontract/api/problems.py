@@ -45,7 +45,8 @@ from retrycontract.usecases.tools.register_tool import ToolChangedError
 
 STATUS: Final = {
     "bad-json": 400,
-    "http-error": 400,  # what the framework refuses: a host that is not ours
+    "http-error": 400,  # what else the framework refuses
+    "unknown-host": 400,
     "no-key": 401,
     "unknown-key": 401,
     "missing-scope": 403,
@@ -100,8 +101,8 @@ class ProblemOut(BaseModel):
 
 # Whatever is asked. A body is refused by its size before anything else is looked at, also where none is read.
 ALWAYS: Final = (
-    "http-error", "no-key", "unknown-key", "missing-scope", "body-too-large", "too-many-requests", "internal", "busy",
-    "database-unavailable",
+    "http-error", "unknown-host", "no-key", "unknown-key", "missing-scope", "body-too-large", "too-many-requests",
+    "internal", "busy", "database-unavailable",
 )  # fmt: skip
 OF_BODIES: Final = ("bad-json", "encoded-body", "not-json", "invalid-request")
 OF_WORK: Final = ("too-much-work",)  # where outputs or schemas are checked
@@ -206,6 +207,12 @@ def problem_response(status: int, code: str, detail: str, **extra: Any) -> HttpR
     if status == 503:
         response["Retry-After"] = "1"
     return response
+
+
+def unknown_host() -> HttpResponse:
+    """Answer a request under a name that is not the service's; the name is not repeated."""
+    detail = "This service is not asked by that host: use its own name, or add this one to RETRYCONTRACT_ALLOWED_HOSTS."
+    return problem_response(400, "unknown-host", detail)
 
 
 class ProblemAPI(NinjaAPI):

@@ -364,10 +364,6 @@ def test_where_nothing_is_a_problem_document_says_so(door: Door, method: str, pa
     assert door.send(method, path).status == status
 
 
-def test_a_host_that_is_not_ours_is_refused_in_a_problem_document(door: Door) -> None:
-    assert door.send("GET", "/nothing", Host="elsewhere.example").code == "http-error"
-
-
 def replies(door: Door) -> list[Reply]:
     """Register and submit, so that something could be left behind."""
     return [door.put("/tools/deploy", {"input_schema": DEPLOY}), door.submit(RIGHT)]
@@ -428,3 +424,11 @@ def test_a_session_of_blanks_is_refused(door: Door, blank: str) -> None:
     reply = door.submit(WRONG, session_id=blank)
     assert (reply.status, reply.body["errors"][0]["pointer"]) == (422, "/session_id")
     assert door.submit(WRONG, session_id=" a ").status == 200
+
+
+@pytest.mark.parametrize("path", ["/tools", "/calls/x", "/nothing", "/openapi.json"])
+def test_a_host_that_is_not_ours_is_told_by_which_setting(door: Door, path: str) -> None:
+    reply = door.send("GET", path, Host="evil.example")
+    assert (reply.status, reply.code) == (400, "unknown-host")
+    assert "RETRYCONTRACT_ALLOWED_HOSTS" in reply.body["detail"]
+    assert "evil" not in reply.text
