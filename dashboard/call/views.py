@@ -31,7 +31,7 @@ from dashboard.shared.responses import REFUSED, TOO_LATE, UNCHANGED, is_htmx, sa
 from dashboard.templatetags.desk import bare
 from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.contract.errors import ValidationError
-from retrycontract.store.models import Call, Escalation, HeldAnswer
+from retrycontract.store.models import Call, Escalation, HeldAnswer, Mistake
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, RefusedAnswerError, draft_guidance
 from retrycontract.usecases.answers.reuse_answers import UnusableReplyError
 from retrycontract.usecases.answers.send_answer import send_answer, take_back
@@ -186,6 +186,10 @@ def _page(
     shared |= _asked(story, form["escalation"].value() if form else "")
     if form is not None:
         shared |= _offered(story, read_at_hand(story, cast(User, request.user), now=timezone.now()))
+        alike = (
+            Mistake.of(story.call).calls.exclude(pk=story.call.pk) if story.call.fingerprint else Call.objects.none()
+        )
+        shared |= {"alike": alike.order_by()[: MOST_ALIKE + 1].count(), "most_alike": MOST_ALIKE}
     return render(request, "call/call.html", shared | {"form": form} | context, status=status)
 
 
@@ -236,6 +240,7 @@ def _get(public_id: str) -> Call:
     return get_object_or_404(Call.objects.select_related("agent", "tool", "version"), public_id=public_id)
 
 
+MOST_ALIKE: Final = 100  # counted, as many as one answer goes to
 TAKEN_BACK: Final = "taken_back"  # in the session: what was typed, until its form is shown again
 
 

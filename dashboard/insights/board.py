@@ -15,14 +15,16 @@ from django.urls import reverse
 
 from dashboard.insights.plots import STEP, Bar, TimeRange, draw_bars, percent
 from dashboard.shared.choices import MAX_OPTIONS, clean, plain
-from dashboard.shared.mistakes import code_title
+from dashboard.shared.mistakes import TITLES, code_title
 from dashboard.templatetags.desk import since
+from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.models import Agent, Call, Tool, ToolVersion
 from retrycontract.store.statements import different
 from retrycontract.usecases.counts.read_board import RANKED, Board, CostlyMistake, Marker, Share, Standing, ToolName
 from retrycontract.usecases.counts.read_counts import SourceCut
 
+NOTHING_FITS: Final = ErrorCode.OBJECT_SCHEMA_VIOLATION  # of what nobody registered: there was no tool to fit
 SPARK_WIDTH, SPARK_HEIGHT = 72, 20
 KINDS: Final = {"version": "Version", "hint": "Standing hint", "model": "Model"}
 RANKINGS: Final = {"failed": "Failed attempts", "minutes": "People’s minutes", "tokens": "Tokens lost"}
@@ -138,8 +140,8 @@ class KnownTools:
         return cls(keys, frozenset(name for name, number in times.items() if number > 1))
 
     def namespace(self, namespace: str, name: str) -> str:
-        """Give the namespace of a tool whose name others have, too; of any other nothing."""
-        return namespace if name in self.shared else ""
+        """Give the namespace of a tool whose name others have, too, or that nobody registered; of any other nothing."""
+        return namespace if name in self.shared or (namespace, name) not in self.keys else ""
 
 
 def rows_of(board: Board, span: TimeRange, choice: CutChoice, known: KnownTools) -> list[BoardRow]:
@@ -154,7 +156,7 @@ def rows_of(board: Board, span: TimeRange, choice: CutChoice, known: KnownTools)
             BoardRow(
                 problem,
                 rank,
-                code_title(problem.code),
+                TITLES["tool"] if not pk and problem.code == NOTHING_FITS else code_title(problem.code),
                 calls_at(span, choice, tool=problem.tool_name, namespace=namespace, code=problem.code, **place),
                 reverse("dashboard:tool", args=[pk]) if pk else "",
                 f"{reverse('dashboard:edit_schema', args=[pk])}?{urlencode(place)}" if pk else "",
@@ -254,7 +256,8 @@ def _share(share: Share) -> str:
 def _trend(now: Share, before: Share) -> tuple[str, str]:
     if not before.whole:
         return "no attempts before", ""
-    was = f"{percent(before.rate)} before"
+    few = f" of {before.whole}" if before.is_few else ""
+    was = f"{percent(before.rate)}{few} before"
     if now.is_below(before):
         return was, "good"
     return was, "bad" if before.is_below(now) else ""

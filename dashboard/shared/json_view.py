@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
@@ -16,7 +16,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Token
 from pygments.util import ClassNotFound
 
-from dashboard.shared.mistakes import TITLES
+from dashboard.shared.mistakes import TITLES, by_pattern
 from retrycontract.contract import pointers
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import type_name
@@ -88,6 +88,7 @@ BESIDE = 2  # lines shown on each side of a failing one
 HEAD = 4  # lines of the beginning, which say what it is
 INDENT = "  "
 BAD = "jx jbad"
+FIRST = '"jx jbad jfirst'  # in an attribute, which no value closes
 LONG = 120  # characters of a line that may not fit, with its markup
 QUOTED = ('<span class="jk">&quot;', '<span class="js">&quot;')
 _CLASSES = {"string": "js", "number": "jn", "integer": "jn", "boolean": "jl", "null": "jl"}
@@ -99,10 +100,11 @@ class _Marks:
 
     at: dict[str, list[ValidationError]] = field(default_factory=dict)
     missing: dict[str, list[ValidationError]] = field(default_factory=dict)
+    first: set[int] = field(default_factory=set)  # of those that are alike, by `id`
 
     @classmethod
-    def of(cls, value: Any, errors: Iterable[ValidationError]) -> _Marks:
-        marks = cls()
+    def of(cls, value: Any, errors: Sequence[ValidationError]) -> _Marks:
+        marks = cls(first={id(one.first) for one in by_pattern(errors)})
         for error in errors:
             # What no schema says of the whole stands at no line: the opening bracket is not to blame for it.
             if error.severity is not ErrorSeverity.ERROR or (not error.field_path and error.keyword in TITLES):
@@ -114,16 +116,18 @@ class _Marks:
         return marks
 
 
-def render_json(value: Any, errors: Iterable[ValidationError] = (), *, near: bool = False) -> SafeString:
+def render_json(value: Any, errors: Sequence[ValidationError] = (), *, near: bool = False) -> SafeString:
     """Write a value as HTML lines; nothing of it is trusted, and keys are never looked up by name.
 
-    With `near` a long one is shown only around its failing places, as far as a screen goes.
+    With `near` a long one is shown only around its failing places, of those that are alike the first, as far as a
+    screen goes.
     """
     written = list(_lines(value, "", 0, "", "", _Marks.of(value, errors)))
     lines = _near(written) if near and len(written) > MOST_NEAR else written[:MAX_LINES]
     if not near and len(written) > MAX_LINES:
         lines.append(_gap(len(written) - MAX_LINES, "more "))
-    return mark_safe(f'<pre class="json"><code>{"".join(lines)}</code></pre>')  # noqa: S308 - every part is escaped below
+    shown = "".join(lines).replace(FIRST, f'"{BAD}')
+    return mark_safe(f'<pre class="json"><code>{shown}</code></pre>')  # noqa: S308 - every part is escaped below
 
 
 def is_long(value: Any) -> bool:
@@ -135,7 +139,7 @@ def _near(written: list[str]) -> list[str]:
     """Keep the beginning, and the failing lines with their neighbours, until there are enough."""
     kept = set(range(HEAD))
     for index, line in enumerate(written):
-        if BAD in line and len(kept) < MOST_NEAR:
+        if FIRST in line and len(kept) < MOST_NEAR:
             # Whole neighbourhoods, so that the last one may go beyond the bound by some lines.
             kept.update(range(max(index - BESIDE, 0), min(index + BESIDE + 1, len(written))))
     lines: list[str] = []
@@ -163,11 +167,11 @@ def _lines(value: Any, pointer: str, depth: int, key: str, comma: str, marks: _M
     errors = marks.at.get(pointer, [])
     if isinstance(value, dict | list) and (value or pointer in marks.missing):
         opening, closing = "{}" if isinstance(value, dict) else "[]"
-        yield _line(depth, f"{key}{opening}", errors)
+        yield _line(depth, f"{key}{opening}", errors, marks)
         yield from _members(value, pointer, depth + 1, marks)
-        yield _line(depth, f"{closing}{comma}", [])
+        yield _line(depth, f"{closing}{comma}", [], marks)
     else:
-        yield _line(depth, f"{key}{_scalar(value)}{comma}", errors)
+        yield _line(depth, f"{key}{_scalar(value)}{comma}", errors, marks)
 
 
 def _members(value: dict[str, Any] | list[Any], pointer: str, depth: int, marks: _Marks) -> Iterator[str]:
@@ -178,10 +182,10 @@ def _members(value: dict[str, Any] | list[Any], pointer: str, depth: int, marks:
         yield from _lines(member, pointers.join(pointer, name), depth, key, "," if index < last else "", marks)
     for error in marks.missing.get(pointer, []):
         name = pointers.last(error.field_path)
-        yield _line(depth, f'{_key(name)}<span class="jmissing">missing</span>', [error], missing=True)
+        yield _line(depth, f'{_key(name)}<span class="jmissing">missing</span>', [error], marks, missing=True)
 
 
-def _line(depth: int, content: str, errors: list[ValidationError], *, missing: bool = False) -> str:
+def _line(depth: int, content: str, errors: list[ValidationError], marks: _Marks, *, missing: bool = False) -> str:
     indent = INDENT * depth
     if len(content) > LONG and content.startswith(QUOTED):
         # A long name breaks within itself, not before it: its line would hold nothing but the indentation.
@@ -189,8 +193,9 @@ def _line(depth: int, content: str, errors: list[ValidationError], *, missing: b
     if not errors:
         return f'<span class="jx">{indent}{content}\n</span>'
     codes = ", ".join(dict.fromkeys(error.error_code.value for error in errors))
-    kind = f"{BAD} jgone" if missing else BAD
-    return f'<span class="{kind}">{indent}{content} <span class="jcode">{codes}</span>\n</span>'
+    kind = FIRST if any(id(error) in marks.first for error in errors) else f'"{BAD}'
+    gone = " jgone" if missing else ""
+    return f'<span class={kind}{gone}">{indent}{content} <span class="jcode">{codes}</span>\n</span>'
 
 
 def _key(name: str) -> str:

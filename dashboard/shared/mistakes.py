@@ -58,7 +58,7 @@ class MistakePattern:
 
     @property
     def _counted(self) -> list[tuple[str, int]]:
-        return Counter(value_of(error) for error in self.errors).most_common()
+        return Counter(filter(None, map(value_of, self.errors))).most_common()
 
     @property
     def values(self) -> list[tuple[str, int]]:
@@ -83,8 +83,9 @@ def code_title(code: str) -> str:
 
 
 def value_of(error: ValidationError) -> str:
-    """Say what stood in the place of an error."""
-    return NOTHING if error.actual_value is None else error.actual_value
+    """Say what stood in the place of an error; nothing where the whole output is wrong, such as that of no tool."""
+    is_missing = error.error_code is ErrorCode.REQUIRED_FIELD_MISSING
+    return error.actual_value or (NOTHING if is_missing else "")
 
 
 def kinds_of(errors: Iterable[ValidationError]) -> set[Kind]:

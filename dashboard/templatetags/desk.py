@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -60,7 +60,7 @@ def state_pill(state: str) -> SafeString:
 
 
 @register.simple_tag
-def json_view(value: Any, errors: Iterable[ValidationError] = (), *, near: bool = False) -> SafeString:
+def json_view(value: Any, errors: Sequence[ValidationError] = (), *, near: bool = False) -> SafeString:
     """Render JSON that a model supplied, with the places of the errors marked; `near`: only what is around them."""
     return render_json(value, errors, near=near)
 

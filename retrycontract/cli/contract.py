@@ -157,12 +157,16 @@ def _of_the_contract(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+_of_silent_clients = click.option(
+    "--silent-wait", type=SECONDS, metavar="SECONDS",
+    help="How long a person is waited for where the client does not ask for progress: 45.",
+)  # fmt: skip
+
+
 @click.command("mcp-gateway", context_settings={"ignore_unknown_options": True})
 @_of_the_contract
 @click.option("--wait", type=SECONDS, metavar="SECONDS", help="How long a Blocked call waits for a person, with --url.")
-@click.option(
-    "--silent-wait", type=SECONDS, metavar="SECONDS", help="The same for clients that do not ask for progress: 45."
-)
+@_of_silent_clients
 @click.option("--restart", is_flag=True, help="Start the server again when it ends, instead of ending with its status.")
 @click.option(
     "--results", type=click.Choice(["off", "observe", "enforce"]),
@@ -197,6 +201,7 @@ def mcp_gateway(**options: Any) -> int:
 @_of_the_contract
 @click.option("--tools", type=Path, metavar="FILE", help="Tool list, as OpenAI, Anthropic or MCP write it.")
 @click.option("--extractions", type=Path, metavar="FILE", help="The same for data to extract, with its schemas.")
+@_of_silent_clients
 def mcp(**options: Any) -> int:
     """Serve the contract's own tools over MCP.
 

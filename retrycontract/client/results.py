@@ -11,6 +11,7 @@ from retrycontract.client.errors import CorrectionError, VerdictPendingError
 from retrycontract.client.exchange import value_of
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.feedback.feedback_text import once_answered
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.patches import Operation, PatchError, apply_patch
@@ -162,7 +163,7 @@ def _with_guidance(result: ToolResult | None, text: str, status: Status, budget:
     """Let the model read what was wrong and then what the person says, as one answer to its call."""
     if result is None:
         return None
-    told = "\n\n".join(part for part in (result.content, text) if part)
+    told = f"{once_answered(result.content)}\n\n{text}" if text else result.content
     return replace(result, content=told, metadata=result.metadata | {"status": status, "max_attempts": budget})
 
 

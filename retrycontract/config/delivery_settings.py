@@ -96,4 +96,6 @@ class DeliverySettings(BaseModel):
             raise ValueError(f"{PREFIX}NOTIFY_EMAIL: needs {PREFIX}EMAIL_HOST and {PREFIX}EMAIL_FROM")
         if self.email_password and not self.email_user:
             raise ValueError(f"{PREFIX}EMAIL_PASSWORD: needs {PREFIX}EMAIL_USER")
+        if self.email_user and not self.email_password:  # nobody would log in, and the server refuse every message
+            raise ValueError(f"{PREFIX}EMAIL_USER: needs {PREFIX}EMAIL_PASSWORD")
         return self

@@ -17,6 +17,7 @@ from retrycontract.contract.checks.failure import Findings, blocks
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import FeedbackForm, FeedbackOptions
+from retrycontract.contract.feedback.feedback_text import once_answered
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.outputs import Kind
@@ -279,7 +280,7 @@ class _Correction:
             mistake = run.last_mistake
             if mistake is None:
                 return messages
-            words = [mistake.feedback, run.guidance] if run.guidance else [mistake.feedback]
+            words = [once_answered(mistake.feedback), run.guidance] if run.guidance else [mistake.feedback]
             # The newest mistake alone: a correction turn is about the last reply, and holds nothing of what led to it.
             return (*messages, {"role": "user", "content": "\n\n".join(words)})
 

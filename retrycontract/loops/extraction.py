@@ -13,6 +13,7 @@ from retrycontract.contract import pointers
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import MAX_FEEDBACK_LENGTH, FeedbackForm, FeedbackOptions
+from retrycontract.contract.feedback.feedback_text import once_answered
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.extraction_inputs import DATA, FREE, data_input
@@ -203,7 +204,8 @@ class _Extraction:
         run = self._run
         self._max_turns = TURNS_PER_ATTEMPT * run.answers
         if run.earlier is not None:  # an earlier run's: this conversation begins with what was wrong there
-            told = [run.earlier.feedback, run.guidance] if run.guidance else [run.earlier.feedback]
+            earlier = run.earlier.feedback
+            told = [once_answered(earlier), run.guidance] if run.guidance else [earlier]
             self._messages.append({"role": "user", "content": "\n\n".join(told)})
         # An API error is no turn of the model's.
         # Looking at examples and valid trials use no attempt: without this bound a model could do that for ever.

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
+from retrycontract.contract.feedback.feedback_text import once_answered
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.code_blocks import find_code
 from retrycontract.contract.outputs.source_code import ALLOW_EMPTY, LANGUAGE, Language, language_of, may_be_empty
@@ -180,7 +181,7 @@ class _Generation:
             on_attempt(context)
         mistake = run.last_mistake
         prompt = build_retry_prompt(self._base_prompt, mistake.feedback if mistake else None, context.attempt)
-        prompt = f"{prompt}\n\n{run.guidance}" if run.guidance else prompt
+        prompt = f"{once_answered(prompt)}\n\n{run.guidance}" if run.guidance else prompt
         self._prompts.append(prompt)
         return ({"role": "user", "content": prompt},)
 

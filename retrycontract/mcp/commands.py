@@ -183,7 +183,9 @@ def run_server(options: argparse.Namespace) -> int:
             for name, reason in refused.items():
                 logger.warning("Tool %r cannot be checked: %s", name, reason)
             known = [tool for tool in tools if tool.name not in refused]
-            server = ContractServer(judge, known, has_desk=bool(options.url)).as_server()
+            server = ContractServer(
+                judge, known, has_desk=bool(options.url), silent_wait=options.silent_wait
+            ).as_server()
             await server.run(*client, server.create_initialization_options())
             tasks.cancel_scope.cancel()
 

@@ -111,6 +111,10 @@ def _refused(payload: Message, reasons: list[str]) -> Said:
 
 
 def _asked(message: Message, session: str) -> VisitorsCall | None:
+    if message.repeated is not None:
+        raise NoPayloadError(
+            422, f"{message.repeated!r} stands twice: one of them could be checked, and the other run."
+        )
     if message.method != "tools/call":
         return None
     name = message.params.get("name")
@@ -124,14 +128,16 @@ def _listed(calls: Any) -> list[dict[str, Any]]:
         return []
     if not isinstance(calls, list) or not all(isinstance(each, dict) for each in calls):
         raise NoPayloadError(422, "tool_calls is a list of calls.")
-    return calls
+    # A custom tool of OpenAI's takes a text, which no schema is held to.
+    return [each for each in calls if each.get("type") in (None, "function")]
 
 
 def _made(call: dict[str, Any], session: str) -> VisitorsCall:
     made = call.get("function")
     if not isinstance(made, dict) or not isinstance(made.get("name"), str):
         raise NoPayloadError(422, "Each of tool_calls has a function with name and arguments.")
-    return VisitorsCall(made["name"], str(call.get("id") or "guardrail"), made.get("arguments"), session)
+    # Models write nothing for a tool that takes nothing, and whoever runs it reads that as no arguments.
+    return VisitorsCall(made["name"], str(call.get("id") or "guardrail"), made.get("arguments") or {}, session)
 
 
 def _value(output: Any) -> Any:

@@ -44,12 +44,14 @@ from retrycontract.mcp.tracing import RequestSpans, note_code, parent_of
 from retrycontract.mcp.visiting import BODY_SECONDS, KeyedVisit, NoPayloadError, answer_problem, read_body
 
 LONGEST_WAIT = 600  # seconds that one question for guidance stays open
+SILENT_WAIT = 45.0  # of a client that hears no signs of life: most give up after 60 seconds
 TOOLS_URI, CALLS_URI = "retrycontract://tools", "retrycontract://calls"
 JSON = "application/json"
 
 VALID = "Valid: run the tool with these arguments."
 SUBMITTED = "The data conforms, and the extraction has ended."
 CHECK, GUIDANCE = "check_tool_call", "get_guidance"
+WAIT_TOLD = "Seconds, default 60; fewer where the client did not ask for progress."
 INPUTS: dict[str, dict[str, Any]] = {
     CHECK: {
         "type": "object",
@@ -65,7 +67,7 @@ INPUTS: dict[str, dict[str, Any]] = {
         "type": "object",
         "properties": {
             "call_id": {"type": "string", "minLength": 1, "description": "From the answer to the Blocked call."},
-            "wait": {"type": "integer", "minimum": 0, "maximum": LONGEST_WAIT, "description": "Seconds, default 60."},
+            "wait": {"type": "integer", "minimum": 0, "maximum": LONGEST_WAIT, "description": WAIT_TOLD},
         },
         "required": ["call_id"],
     },
@@ -87,7 +89,10 @@ IF_BLOCKED = f" When the answer says Blocked, ask {GUIDANCE} with that call_id a
 class ContractServer:
     """Serve one connection with the tools that its judge knows."""
 
-    def __init__(self, judge: Judge, tools: Sequence[DeclaredTool], *, has_desk: bool) -> None:
+    def __init__(
+        self, judge: Judge, tools: Sequence[DeclaredTool], *, has_desk: bool, silent_wait: float = SILENT_WAIT
+    ) -> None:
+        self._silent_wait = silent_wait
         self._judge, self._tools = judge, {tool.name: tool for tool in tools}
         # Without a service nobody is asked, so there is nothing to wait for.
         self._inputs = {name: schema for name, schema in INPUTS.items() if has_desk or name != GUIDANCE}
@@ -183,7 +188,9 @@ class ContractServer:
         return _result(ToolResult("", text, metadata=verdict.tool_result.metadata | twin))
 
     async def _guidance(self, context: Any, call_id: str, wait: int = 60) -> types.CallToolResult:
-        answer = await ask(self._judge, call_id, ClientPatience.of(wait, _signs_of_life(context.session)))
+        is_heard = "progress_token" in (context.meta or {})
+        seconds = wait if is_heard else min(wait, self._silent_wait)
+        answer = await ask(self._judge, call_id, ClientPatience.of(seconds, _signs_of_life(context.session)))
         if answer is None:
             return _result(ToolResult("", "Nobody has answered. Ask again later.", is_error=False))
         found = {"decision": answer.decision, "arguments": answer.corrected, "patch": answer.patch}

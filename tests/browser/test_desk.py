@@ -205,8 +205,15 @@ def test_the_page_follows_the_agent_and_leaves_alone_what_is_typed_and_unfolded(
     assert site.page.locator("#attempt-1").get_attribute("open") is not None
 
 
-def test_a_link_to_an_attempt_leads_to_it_unfolded(site: Site) -> None:
-    call = make_blocked()
+def test_a_link_to_an_attempt_leads_to_it_unfolded_and_that_of_its_trace_to_where_traces_are_shown(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shows = settings.RETRYCONTRACT.model_copy(update={"trace_url": f"{site.url}/traces/{{trace_id}}"})
+    monkeypatch.setattr(settings, "RETRYCONTRACT", shows)
+    call = make_blocked(traceparent=f"00-{'4bf9' * 8}-00f067aa0ba902b7-01")
+    site.open(call)
+    site.page.get_by_role("link", name="4bf94bf9").click()
+    site.page.wait_for_url(f"{site.url}/traces/{'4bf9' * 8}")
     site.open(call)
     site.page.locator("#attempt-1 > summary").click()
     site.page.get_by_role("link", name="Link to this attempt").last.click()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from playwright.sync_api import expect
 
 from dashboard.navigation import Role, give_role
 from dashboard.urls import urlpatterns
@@ -18,7 +20,7 @@ from tests.browser.states import make_endpoint, make_keys, make_states
 from tests.browser.test_desk import LOOKS, Looks, Scheme, Site, check_access, check_look, check_width, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from playwright.sync_api import ConsoleMessage, Page
     from pytest_django.live_server_helper import LiveServer
@@ -91,6 +93,38 @@ def test_every_page_has_a_row() -> None:
     assert {pattern.name for pattern in urlpatterns} == PAGES.keys() | ACTIONS | {LOGIN}
 
 
+def shown_for_a_form(site: Site, call: Call) -> Iterator[str]:
+    """Open what no address shows: secrets that are shown once, and what is said when something broke."""
+    page, endpoint = site.page, WebhookEndpoint.objects.get().public_id
+    page.goto(f"{site.url}/settings/second-factor/")
+    page.get_by_role("button", name="Set it up").click()
+    expect(page.get_by_label("The code that the app shows")).to_be_visible()
+    yield "second-factor-secret"
+    page.goto(f"{site.url}/agents/{call.agent_id}/")
+    page.get_by_role("button", name="Make the key").click()
+    expect(page.get_by_role("heading", name="A key for")).to_be_visible()
+    yield "key-issued"
+    page.goto(f"{site.url}/settings/webhooks/{endpoint}/")
+    page.get_by_role("button", name="Make a new secret").click()
+    expect(page.get_by_role("heading", name="The new secret")).to_be_visible()
+    yield "webhook-secret"
+    typed = {"was_sent": True, "address": "/", "fields": [("text", "Use ZRH.")], "typed": [("Your text", "Use ZRH.")]}
+    broken: dict[str, tuple[str, dict[str, Any]]] = {
+        "broken": ("500.html", {}), "away": ("unavailable.html", {"seconds": 1}),
+        "away-typed": ("unavailable.html", typed),
+    }  # fmt: skip
+    for name, (template, context) in broken.items():
+        body = render_to_string(template, context)
+        page.route(
+            f"**/{name}/", lambda route, _, body=body: route.fulfill(status=503, body=body, content_type="text/html")
+        )
+        page.goto(f"{site.url}/{name}/")
+        yield name
+    page.goto(f"{site.url}/away/")
+    page.unroute("**/away/")
+    expect(page.get_by_role("heading", name="Nothing is here")).to_be_visible()  # it came by itself, and there is none
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("looks", LOOKS[1:])
 def test_every_page_is_handsome_open_to_everybody_and_alone_with_the_service(
@@ -112,6 +146,9 @@ def test_every_page_is_handsome_open_to_everybody_and_alone_with_the_service(
         assert "unsafe-" not in answer.headers["content-security-policy"], name
         check_look(site.page, f"page-{name}", looks)
     assert (watch.complaints, watch.strangers) == ([], [])
+    for name in shown_for_a_form(site, blocked):
+        check_look(site.page, f"page-{name}", looks)
+    assert watch.strangers == []
 
 
 @pytest.mark.soak
@@ -137,14 +174,21 @@ def test_every_page_is_open_to_every_role_in_every_width_and_zoomed(
             refused.add(name)
         else:
             assert answer.status == 200, name
-        for width, height in ((1440, 900), (1024, 768), (390, 844)):
-            page.set_viewport_size({"width": width, "height": height})
-            check_access(page, f"{name} {role} {scheme} {width}")
-        # As wide as a page is at 320 pixels, and one of 1440 that is zoomed to 200 %.
-        for width in (320, 720):
-            page.set_viewport_size({"width": width, "height": 450})
-            check_width(page, f"{name} {role} {scheme} {width}")
+        check_every_width(page, f"{name} {role} {scheme}")
     assert bool(refused) is (role is not Role.ADMIN)
+    if role is Role.ADMIN:
+        for name in shown_for_a_form(site, blocked):
+            check_every_width(page, f"{name} {scheme}")
+
+
+def check_every_width(page: Page, name: str) -> None:
+    for width, height in ((1440, 900), (1024, 768), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        check_access(page, f"{name} {width}")
+    # As wide as a page is at 320 pixels, and one of 1440 that is zoomed to 200 %.
+    for width in (320, 720):
+        page.set_viewport_size({"width": width, "height": 450})
+        check_width(page, f"{name} {width}")
 
 
 def test_a_login_with_a_provider_is_fit_to_be_seen_and_used(

@@ -170,7 +170,7 @@ def test_a_group_is_answered_by_keys_alone(site: Site) -> None:
     site.page.keyboard.press("g")
     site.page.keyboard.type("Use eu-west-1.")
     site.page.keyboard.press("Control+Enter")
-    expect(site.page.get_by_text("Sent to 3 agents")).to_be_visible()
+    expect(site.page.get_by_text("Sent for 3 calls")).to_be_visible()
     for call in calls:
         call.refresh_from_db()
         assert call.state == "guided"

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
+from retrycontract.store.models import Call
 from retrycontract.usecases.calls.claim_call import claim_call
 from tests.browser.test_desk import SOON, Site
 from tests.browser.test_desk import site as site
 from tests.factories import answer, make_agent, make_blocked, make_user
-
-if TYPE_CHECKING:
-    from retrycontract.store.models import Call
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PLACES = "(rows) => rows.map((row) => [row.id, row.getBoundingClientRect().top])"
@@ -71,10 +68,16 @@ def test_whoever_allows_it_is_told_of_new_calls_while_the_inbox_is_out_of_sight(
     make_blocked(make_agent("other"))
     site.page.evaluate("htmx.trigger('#queue', 'desk:poll')")
     expect(site.page).to_have_title("(2) Inbox · retrycontract")
-    answer(seen, make_user("noah"))
+    noah = make_user("noah")
+    for call in Call.objects.blocked():
+        answer(call, noah)
+    site.page.evaluate("htmx.trigger('#queue', 'desk:poll')")
+    expect(site.page).to_have_title("Inbox · retrycontract")
+    make_blocked()
     site.page.evaluate("htmx.trigger('#queue', 'desk:poll')")
     expect(site.page).to_have_title("(1) Inbox · retrycontract")
-    assert site.page.evaluate("window.told") == [["A new call is Blocked", "2 wait for a person"]]
+    told = [["A new call is Blocked", f"{said} for a person"] for said in ("2 wait", "1 waits")]
+    assert site.page.evaluate("window.told") == told
 
 
 def test_a_time_that_grows_moves_nothing_beside_it(site: Site) -> None:

@@ -59,7 +59,7 @@ def test_a_group_of_fourteen_hears_of_both_mistakes_in_four_keys_and_the_words(s
     page.keyboard.press("g")
     page.keyboard.type("Use first, and IATA codes: LHR, CDG, FCO.")
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_text("Sent to 14 agents")).to_be_visible()
+    expect(page.get_by_text("Sent for 14 calls")).to_be_visible()
     texts = Guidance.objects.values_list("rendered", flat=True)
     assert len(texts) == 14
     assert all("Use first, and IATA codes" in text for text in texts)
@@ -82,8 +82,8 @@ def test_send_and_next_lands_at_the_top_and_undo_brings_the_words_back(site: Sit
     expect(page.locator("#id_text")).to_have_value("Use eu-west-1.")
     page.reload()
     expect(page.locator("#id_text")).to_have_value("Use eu-west-1.")
+    expect(page.locator("#preview")).to_contain_text("> Use eu-west-1.")  # and can be sent as it stands
     assert not HeldAnswer.objects.exists()
-    page.keyboard.press("g")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_text("Sent to a")).to_be_visible()
     send_held(now=timezone.now() + timedelta(seconds=31))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from retrycontract.contract.feedback.feedback_text import WITH_DESK
 from retrycontract.contract.lifecycle import CallState, Status
 from tests.client.scripted import RETRY, VALID, WAITING, answer, guided
 
@@ -45,6 +46,15 @@ def test_a_hint_is_read_after_what_was_wrong_as_one_answer_to_the_call(scripted:
     assert outcome.tool_result.metadata == {"status": "retry", "attempt": 3, "max_attempts": 5}
     assert outcome.tool_result.render("pydantic_ai")["part_kind"] == "retry-prompt"
     assert service.lines == [SUBMITTED, WAITED, SAID]
+
+
+def test_who_reads_a_persons_answer_is_not_told_to_wait_for_it(scripted: Scripted) -> None:
+    waits = BLOCKED | {"tool_result": TOLD | {"content": f"Validation failed\n\n{WITH_DESK.blocked}"}}
+    service = scripted(answer(200, waits), answer(200, guided()), ACKNOWLEDGED)
+    with service.client() as client:
+        told = client.settle("open", "t1", WRONG).tool_result.content
+    asked = "This call is now Blocked: nothing was executed and a person has been asked for guidance."
+    assert told == f"Validation failed\n\n{asked}\n\nA person answered"
 
 
 def test_corrected_arguments_are_checked_like_every_attempt(scripted: Scripted) -> None:

@@ -132,6 +132,7 @@ WRONG: list[tuple[str, str, str]] = [
     ("notify_email", "ana@example.com", "needs RETRYCONTRACT_EMAIL_HOST and RETRYCONTRACT_EMAIL_FROM"),
     ("email_from", "desk@desk.example\nBcc: eve@example.com", "plain e-mail address"),
     ("email_password", "canary", "needs RETRYCONTRACT_EMAIL_USER"),
+    ("email_user", "desk", "EMAIL_USER: needs RETRYCONTRACT_EMAIL_PASSWORD"),
     ("email_security", "ssl", "'starttls', 'tls' or 'none'"),
     ("email_port", "0", "greater than or equal to 1"),
     ("password_login", "false", "without RETRYCONTRACT_OIDC_ISSUER nobody could log in"),

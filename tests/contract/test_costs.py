@@ -159,6 +159,20 @@ def test_the_whole_schema_is_not_read_again_for_each_alternative_that_is_explain
     assert explain(180) < 1.5 * explain(60)
 
 
+LARGE: list[Any] = [
+    list(range(40_000)), {f"k{number}": number for number in range(20_000)}, [{"a": [1, 2]}] * 10_000,
+    {"rows": [f"text {number}" for number in range(30_000)]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", LARGE, ids=["numbers", "names", "objects", "texts"])
+def test_about_how_much_is_asked_of_a_part_of_a_large_value(value: Any) -> None:
+    weight = Weight.of({"items": {"maximum": 9}, "additionalProperties": {"items": {"minLength": 1}}})
+    whole, about = weight.estimate(value), weight.estimate(value, samples=True)
+    assert 0.8 < about.valid / whole.valid < 1.25
+    assert steps(lambda: weight.estimate(value, samples=True)) < 250_000
+
+
 BOMBS = int(os.environ.get("RETRYCONTRACT_BOMBS", "100"))
 
 

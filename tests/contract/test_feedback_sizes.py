@@ -25,7 +25,7 @@ BOOK_FLIGHT: dict[str, Any] = {
 }
 EIGHT_FAULTS = {
     "origin": "London", "destination": "paris", "passengers": "two", "flexible": "maybe", "cabin": "busines",
-    "api_key": SECRET, "contact": {}, "seet": "12A",
+    "api_key": SECRET, "contact": {}, "saet": "12A",
 }  # fmt: skip
 EIGHT_TOLD = """\
 Validation failed for tool 'book_flight' (attempt 1/3):
@@ -43,9 +43,9 @@ Errors:
   Actual: "London"
 • /passengers (VAL-002): Type mismatch: expected integer, got string
   Expected: integer >= 1
-• /seet (VAL-005): Unknown field 'seet'
+• /saet (VAL-005): Unknown field 'saet'
 
-Please change 'cabin' to one of the allowed values (did you mean 'business'?), rename 'seet' to 'seat' and correct \
+Please change 'cabin' to one of the allowed values (did you mean 'business'?), rename 'saet' to 'seat' and correct \
 the remaining errors above."""
 
 

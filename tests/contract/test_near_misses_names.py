@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrycontract.contract.advice.names import MAX_COMPARED, MAX_LENGTH, MOST_SLIPS, did_you_mean, slips_between
+from retrycontract.contract.advice.names import (
+    MAX_COMPARED,
+    MAX_LENGTH,
+    MOST_SLIPS,
+    did_you_mean,
+    slips_between,
+    unmistakable,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +42,43 @@ from retrycontract.contract.advice.names import MAX_COMPARED, MAX_LENGTH, MOST_S
 )
 def test_the_option_that_was_meant(value: object, options: list[object], meant: str | None) -> None:
     assert did_you_mean(value, options) == meant
+
+
+@pytest.mark.parametrize(
+    ("value", "option"),
+    [
+        ("Iraq", "Iran"), ("Australia", "Austria"), ("Slovenia", "Slovakia"), ("hypotension", "hypertension"),
+        ("hydralazine", "hydroxyzine"), ("us-west-1", "us-east-1"), ("int8", "uint8"), ("gpt-4", "gpt-4o"),
+        ("self", "sell"), ("unable", "enable"), ("read", "read-only"), ("inactive", "is_active"), ("height", "weight"),
+        ("weight", "height"), ("altitude", "latitude"), ("send_at", "end_at"), ("new_amount", "net_amount"),
+        ("data", "date"), ("date", "data"), ("clock", "lock"), ("post", "host"),
+        ("ready", "read"), ("content", "context"),
+        ("before_id", "before"), ("user_id", "user"), ("amount", "max_amount"),
+        ("from", "form"), ("adopter", "adapter"),
+        ("2024", "2025"), ("eu-west-2", "eu-west-3"), ("Dominica", "Dominican"), ("Niger", "Nigeria"), ("mole", "mode"),
+    ],
+)  # fmt: skip
+def test_another_word_is_no_slip(value: str, option: str) -> None:
+    assert unmistakable(value, [option, "zzz"], is_name=True) is None
+    assert unmistakable(value, [option, "zzz"]) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "option"),
+    [
+        ("Buisness", "business"), ("uft8", "utf-8"), ("econmy", "economy"), ("pasengers", "passengers"),
+        ("raed", "read"),
+        ("destinaton", "destination"), ("desination", "destination"), ("seperator", "separator"),
+        ("recieve", "receive"),
+        ("enviroment", "environment"), ("comitted", "committed"), ("adress", "address"), ("tag", "tags"),
+        ("pth", "path"),
+        ("langauge", "language"), ("notifcations_enabeld", "notifications_enabled"), ("orgin", "origin"),
+        ("encodng", "encoding"), ("querry", "query"), ("Euro-Central", "euro_central"), ("cirle", "circle"),
+        ("path", "file_path"), ("oder_id", "order_id"), ("custmer_name", "customer_name"),
+    ],
+)  # fmt: skip
+def test_what_fingers_do_is_a_slip(value: str, option: str) -> None:
+    assert unmistakable(value, [option, "zzz"], is_name=True) == option
 
 
 def test_the_first_of_equally_near_options_is_taken() -> None:

@@ -86,6 +86,8 @@ def test_the_line_tells_what_became_of_the_mistakes(
         pytest.param(wrong("/a"), [wrong("", code=WHOLE, keyword="callback")], "Progress: new /a.",
                      id="a-callback-was-not-asked-again"),
         pytest.param(wrong("/a"), [wrong("", code=WHOLE, keyword="tool")], "Progress: fixed (root).", id="other-tool"),
+        pytest.param(NO_JSON, [wrong("/a"), wrong("", code=SYNTAX, keyword="only_talk")],
+                     "Progress: still wrong (root) (another mistake).", id="no-attempt-then-no-json"),
     ],
 )  # fmt: skip
 def test_what_was_not_looked_at_is_neither_fixed_nor_new(

@@ -10,7 +10,7 @@ from retrycontract.contract.schemas.type_expressions import MAX_LENGTH, describe
 
 SKU = {"type": "object", "properties": {"qty": {"type": "integer", "minimum": 1}, "sku": {"type": "string"}}}
 
-ITEMS = "array of {qty?: integer >= 1, sku?: string} with at least 1 items"
+ITEMS = "array of {qty?: integer >= 1, sku?: string} with at least 1 item"
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ def test_without_a_best_branch_the_alternatives_are_described() -> None:
 
 def test_titled_choices_are_told_as_one_list() -> None:
     schema = {"oneOf": [{"const": "north", "title": "North"}, {"const": "south"}, {"enum": ["east", "west"]}]}
-    (error,) = errors(schema, "nort")
+    (error,) = errors(schema, "nroth")
     assert error.expected_value == "one of: north, south, east, west"
     assert "did you mean 'north'?" in (error.hint or "")
 

@@ -217,12 +217,23 @@ def test_the_number_of_queries_does_not_grow_with_the_attempts(
     desk: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     call = make_blocked()
-    with django_assert_num_queries(16):
+    with django_assert_num_queries(17):
         desk.get(address(call))
     for _ in range(6):
         submit(make_agent(), WRONG, call=call)
-    with django_assert_num_queries(16):
+    with django_assert_num_queries(17):
         desk.get(address(call))
+
+
+def test_a_call_says_how_many_others_wait_with_its_mistake_and_leads_to_all_of_them(desk: Client) -> None:
+    call = make_blocked()
+    group = f'href="/calls/{call.public_id}/group/"'
+    assert group not in read_html(desk, call)
+    others = [make_blocked() for _ in range(2)]
+    assert "2 others wait with this mistake. Answer all at once" in read(desk, call)
+    assert group in read_html(desk, call)
+    answer(others[0], make_user("noah"))
+    assert "1 other waits with this mistake." in read(desk, call)
 
 
 def test_a_poll_gets_nothing_while_nothing_changed(desk: Client) -> None:

@@ -216,6 +216,14 @@ def test_calls_without_a_fingerprint_share_no_mistake(desk: Client) -> None:
     assert "the same mistake" not in text_of(desk.get("/"))
 
 
+def test_a_group_without_a_value_to_blame_says_what_is_wrong_with_the_whole(desk: Client) -> None:
+    calls = [make_call(make_agent(), [{"email": "ana@example.org"}] * 3, tool="lookup") for _ in range(2)]
+    for page in ("/", f"/calls/{calls[0].public_id}/group/"):
+        text = text_of(desk.get(page))
+        assert "There is no tool 'lookup'" in text
+        assert "missing" not in text
+
+
 def test_the_row_of_a_group_says_every_mistake_with_the_spread_of_its_values(desk: Client) -> None:
     for region in ("mars", "venus", "venus"):
         make_blocked(output={"service": 1, "region": region}, context={"goal": "Roll out a"})

@@ -208,6 +208,13 @@ def test_a_cut_by_agent_model_or_version_leaves_out_the_others(desk: Client) -> 
     assert "2 of 3 calls" in text_of(desk.get(f"/insights/?tool={Tool.objects.get().pk}&version={version.pk}"))
 
 
+def test_a_rate_before_that_stands_on_few_attempts_says_on_how_many(desk: Client) -> None:
+    make_tool(make_agent())
+    for ago in (1, 0):
+        make_call(make_agent(), [WRONG, RIGHT], at=timezone.now() - timedelta(days=ago))
+    assert "50% of 2 before" in text_of(desk.get("/insights/?range=24h"))
+
+
 def test_a_new_version_is_a_mark_with_what_failed_before_and_since(desk: Client) -> None:
     agent = make_agent()
     make_tool(agent)
@@ -227,7 +234,11 @@ def test_tools_of_one_name_are_told_apart_by_their_namespaces_and_each_leads_to_
         for _ in range(failures):
             make_call(agent, [WRONG])
     make_call(agent, [WRONG], tool="only_berlin")
+    for namespace in ("oslo", "rome"):
+        make_call(make_agent(namespace), [WRONG], tool="nobody_registered_it")
     page = desk.get("/insights/").content.decode()
+    unknown = re.findall(r"\(root\) VAL-015 No such tool not registered(\w+)", text_of(desk.get("/insights/")))
+    assert sorted(unknown) == ["oslo", "rome"]
     board, _, rest = page.partition("Failures by tool")
     bars, _, standings = rest.partition("Tools side by side")
     for part in (board, bars, standings):

@@ -30,6 +30,14 @@ def marked(html: str) -> list[str]:
     return [unescape(re.sub(r"<[^>]+>", "", line)).strip() for line in re.findall(r'class="jx jbad[^>]*>(.*)', html)]
 
 
+def test_of_a_long_output_the_first_of_the_mistakes_that_are_alike_is_shown() -> None:
+    orders = [{"qty": "two", "note": n} for n in range(75)]
+    alike = [error(f"/orders/{n}/qty") for n in range(75)]
+    shown = str(render_json({"orders": orders, "to": 1}, [*alike, error("/to")], near=True))
+    assert marked(shown) == ['"qty": "two", VAL-002', '"to": 1 VAL-002']
+    assert len(lines(shown)) < 20
+
+
 @pytest.mark.parametrize(
     "value", [None, True, 0, -1.5, "", "a", [], {}, [1, [2, {}]], {"a": {"b": [None]}, "items": [1], "": "x"}]
 )

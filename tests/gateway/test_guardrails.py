@@ -27,6 +27,7 @@ Ask = Callable[[AgentClient, str, Any], str]
 def agent(service: Service, keys: Iterator[str]) -> AgentClient:
     found = AgentClient(service, next(keys))
     found.register("book_flight", SCHEMA)
+    found.register("now", {"type": "object", "properties": {}})
     return found
 
 
@@ -150,6 +151,10 @@ def test_the_calls_of_one_answer_are_judged_side_by_side(agent: AgentClient, ses
         pytest.param(of_litellm("s", WRONG, input_type="request"), id="on its way to the model"),
         pytest.param(of_litellm("s", WRONG, tool="another"), id="a tool without a contract"),
         pytest.param(of_litellm(None, tool_calls=None, texts=["Zurich"]), id="words alone"),
+        pytest.param(of_litellm("s", "", tool="now"), id="nothing for a tool that takes nothing"),
+        pytest.param(of_litellm("s", tool_calls=[{"function": {"name": "now"}}]), id="no arguments"),
+        pytest.param(of_litellm("s", tool_calls=[{"function": {"name": "now", "arguments": None}}]), id="null"),
+        pytest.param(of_litellm("s", tool_calls=[{"type": "custom", "custom": {"name": "a"}}]), id="a custom tool"),
         pytest.param(of_litellm("s", RIGHT, field_of_a_later_release=[1, {"a": 2}]), id="unknown fields"),
     ],
 )
@@ -171,6 +176,23 @@ def test_litellm_is_let_through(agent: AgentClient, body: Any) -> None:
 )
 def test_envoy_is_told_to_pass_on(agent: AgentClient, method: str, path: str, body: Any) -> None:
     assert agent.service.send(method, path, body, key=agent.key).status == 200
+
+
+@pytest.mark.parametrize(
+    "more",
+    ['"method": "tools/list"', '"params": {}', '"params": {"name": "another"}'],
+)
+def test_a_request_that_could_be_read_in_two_ways_is_refused(agent: AgentClient, more: str) -> None:
+    call = json.dumps(of_mcp(WRONG))
+    for body in (f"{call[:-1]}, {more}}}", f"{{{more}, {call[1:]}"):
+        assert refused(agent.service.send("POST", AUTHZ, body.encode(), key=agent.key)) == 422
+    twice = call.replace('"arguments"', '"arguments": {"origin": "ZRH"}, "arguments"')
+    assert refused(agent.service.send("POST", AUTHZ, twice.encode(), key=agent.key)) == 422
+
+
+def test_nothing_for_a_tool_that_needs_something_is_told_so(agent: AgentClient) -> None:
+    answer = agent.service.send("POST", LITELLM, of_litellm("s", ""), key=agent.key)
+    assert "/origin (VAL-001)" in answer.body["blocked_reason"]
 
 
 def refused(answer: Answer) -> int:

@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from anyio.to_thread import run_sync
 from mcp import Client, MCPError
 
+from retrycontract.mcp.commands import DEFAULTS
+from retrycontract.mcp.server import SILENT_WAIT
 from tests.gateway.connections import Story, run_command, text_of, twin_of
 from tests.serving.desk import Desk
 from tests.serving.forked import forked
@@ -122,6 +125,34 @@ def test_guidance_comes_from_the_desk(tmp_path: Path, service: Service) -> None:
 
     serve(story, tmp_path, "--url", service.url, "--model", "opus", env={"RETRYCONTRACT_API_KEY": key})
     assert told == ["haiku", "opus", "opus"], "a call's own word counts more than the connection's"
+
+
+def test_a_client_that_hears_nothing_is_answered_before_it_gives_up(tmp_path: Path, service: Service) -> None:
+    desk, key = Desk(service), service.new_key("mcp-silent")
+    desk.log_in()
+
+    async def story(client: Client) -> None:
+        for _ in range(3):
+            blocked = await client.call_tool("check_tool_call", WRONG)
+        asked = {"call_id": twin_of(blocked)["call_id"], "wait": 600}
+        assert "Nobody has answered. Ask again later." in text_of(await client.call_tool("get_guidance", asked))
+        signs = anyio.Event()
+
+        async def progress(done: float, _: float | None, __: str | None) -> None:
+            if done:  # the second: more time has passed than a silent client is given
+                signs.set()
+
+        async def answer() -> None:
+            await signs.wait()
+            await run_sync(lambda: desk.answer(asked["call_id"], text="Absolute paths.", grant="1"))
+
+        async with anyio.create_task_group() as person:
+            person.start_soon(answer)
+            said = await client.call_tool("get_guidance", asked, progress_callback=progress)
+        assert "> Absolute paths." in text_of(said)
+
+    assert SILENT_WAIT == DEFAULTS["silent_wait"] == 45.0  # TypeScript's SDK gives up after 60 seconds
+    serve(story, tmp_path, "--url", service.url, "--silent-wait", "1", env={"RETRYCONTRACT_API_KEY": key})
 
 
 def test_with_a_service_the_open_calls_are_the_agents_whoever_made_them(tmp_path: Path, service: Service) -> None:

@@ -147,6 +147,7 @@ def test_a_hint_is_passed_on_and_the_loop_goes_on(bench: Bench, scripted: Callab
     loop = lambda: bench.run(script, "respond_with_correction", ASKED, **PLACE, **GUIDED)  # noqa: E731
     assert bench.answered(loop, text="The action is a word.") == DONE
     assert "> The action is a word." in script.prompts[3]
+    assert "Do not retry it yourself" not in script.prompts[3]
     assert (bench.calls[0]["state"], script.calls) == ("valid", 4)
 
 

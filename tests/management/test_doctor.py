@@ -23,7 +23,7 @@ from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.management.commands.doctor import examine
 from retrycontract.management.doctor import Finding, Level
 from retrycontract.store.history import unguard_history
-from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ToolVersion
+from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ProviderIdentity, ToolVersion
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from retrycontract.usecases.people.log_in import begin_factor, confirm_factor
 from tests.factories import PASSWORD, RIGHT, make_agent, make_tool, make_user, submit
@@ -316,6 +316,17 @@ def test_an_illness_is_found_with_what_to_do(
     assert re.search(advice, findings[0].text)
     others = {finding.name for finding in examine(timezone.now()) if finding.level is Level.FAIL} - {name}
     assert others == set(), "one illness, one failure"
+
+
+def test_where_passwords_are_off_only_who_came_by_this_provider_can_log_in(service: Setup) -> None:
+    moved = User.objects.create(username="moved")
+    known = {"operator": moved, "subject": "7", "linked_at": timezone.now()}
+    identity = ProviderIdentity.objects.create(issuer="https://old.example", **known)
+    service.set(password_login=False, oidc_issuer="https://id.example")
+    (warned,) = found("operators")
+    assert warned.text.startswith("Nobody has logged in at https://id.example yet, and passwords are off: the first")
+    ProviderIdentity.objects.filter(pk=identity.pk).update(issuer="https://id.example")
+    assert [finding.text for finding in found("operators")] == ["1 can log in."]
 
 
 @pytest.mark.parametrize(("fall_ill", "days", "told"), [(never_copied, 0, []), (copied(days=1), 7, [Level.OK])])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
+from types import FrameType
 from typing import Any
 
 import pytest
+from django.db import connection
 from pytest_django import Settings
 
 from retrycontract.contract.schemas.admission import APART, DearSchema
@@ -106,3 +109,23 @@ def test_a_search_that_goes_back_without_end_is_cut_off_and_told() -> None:
     assert attempt.status == "retry"
     assert "takes too many steps" in attempt.feedback
     assert "send a shorter text" in attempt.feedback
+
+
+@pytest.mark.usefixtures("shared_database")
+@pytest.mark.parametrize("judge", ["auto", "worker"])
+def test_no_writer_waits_while_a_large_output_is_read_through(settings: Settings, judge: str) -> None:
+    configure(settings, judge=judge)
+    agent, within = make_agent(), list[str]()
+    make_tool(agent, schema={})
+
+    def look(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and connection.in_atomic_block:
+            within.append(frame.f_code.co_name)
+
+    sys.setprofile(look)
+    try:
+        assert send_and_judge(agent, {"a": [1, 2]}).status == "valid"
+    finally:
+        sys.setprofile(None)
+    assert "fill_in" in within
+    assert {"has_redaction", "text_of"}.isdisjoint(within)

@@ -140,7 +140,7 @@ export class Client {
   #answered<T>(verdict: Verdict, submitted: unknown, status: Schemas["Status"], state: string, said: string, budget = verdict.max_attempts): Settlement<T> {
     const result = verdict.tool_result;
     const metadata = { ...result?.metadata, call_id: verdict.call_id, status, max_attempts: budget };
-    const content = status === "valid" ? "The call is valid." : [result?.content, said].filter(Boolean).join("\n\n");
+    const content = status === "valid" ? "The call is valid." : [said ? onceAnswered(result?.content) : result?.content, said].filter(Boolean).join("\n\n");
     const toolResult: ToolResult = {
       role: "tool", name: result?.name ?? "", tool_call_id: result?.tool_call_id ?? "", content, is_error: status !== "valid", metadata,
     };
@@ -225,6 +225,12 @@ export class Turn {
 /** Escape what UTF-8 cannot carry, so that it gets a verdict like any other mistake. */
 function whole(text: string): string {
   return text.replace(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
+}
+
+/** Leave out that the model is to wait for a person: what they said follows. */
+function onceAnswered(content = ""): string {
+  const waits = [...content.matchAll(/ ?Do not retry it yourself; continue when (?:guidance arrives|you are told (?:how|to))\./g)].at(-1);
+  return waits ? content.slice(0, waits.index) + content.slice(waits.index + waits[0].length) : content;
 }
 
 function value(submitted: unknown): unknown {

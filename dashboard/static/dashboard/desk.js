@@ -100,7 +100,7 @@
     waiting += more;
     if (more <= 0 || isSeen() || !canTell || Notification.permission !== "granted") return;
     const words = more === 1 ? "A new call is Blocked" : `${more} new calls are Blocked`;
-    const told = new Notification(words, { body: `${waiting} wait for a person`, tag: "inbox" });
+    const told = new Notification(words, { body: `${waiting} wait${waiting === 1 ? "s" : ""} for a person`, tag: "inbox" });
     told.addEventListener("click", () => { window.focus(); told.close(); });
   };
   const announce = (known, coming) => {
@@ -310,9 +310,13 @@
     if (form.elements.arguments && draft.arguments) form.elements.arguments.value = draft.arguments;
     const choice = all("[name=decision]", form).find((input) => input.value === draft.decision && !input.disabled);
     if (choice) choice.checked = true;
-    form.setAttribute("data-restored", "");
-    form.elements.text.dispatchEvent(new Event("input", { bubbles: true }));
   };
+  // What came back is shown as it will be read, once htmx hears of it, and can be sent without looking for the field.
+  const showAgain = () => all("form[data-draft]").filter((form) => form.elements.text.value).forEach((form) => {
+    form.elements.text.dispatchEvent(new Event("input", { bubbles: true }));
+    if (document.activeElement === document.body) form.elements.text.focus({ preventScroll: true });
+  });
+  document.addEventListener("DOMContentLoaded", showAgain);
   const forget = () => stored((store) => {
     const sent = sessionStorage.getItem("sent");
     if (sent && one("[data-sent]")) store.removeItem(sent);

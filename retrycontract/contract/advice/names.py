@@ -14,8 +14,17 @@ LETTERS_A_SLIP = 3  # of the shorter word for each slip that is forgiven: none o
 SHORT = 3  # letters of a word that any other letter makes another word of
 EXTREMES = {"min", "max"}
 MOST_SLIPS = 3  # letters left out, put in, exchanged or swapped; beyond that it is another word
+WORD_LENGTH = 4  # letters of a word in which two that changed places are a slip; other slips need longer words
+LONG = 10  # letters of a word in which two slips are no other word
+# Words that fingers make of each other.
+CONFUSED = """
+    from form trail trial angel angle quiet quite dairy diary casual causal united untied marital martial desert dessert
+    complement compliment stationary stationery adapter adopter principal principle loose lose discreet discrete sever
+    severe planed planned
+"""
+_CONFUSED = frozenset(zip(CONFUSED.split()[::2], CONFUSED.split()[1::2], strict=True))
+VOWELS = frozenset("aeiouy")
 WORD = re.compile(r"[^\W\d_]+?(?=[A-Z]|[\W\d_]|$)|\d+")
-# Words that turn what they stand beside into its opposite: 'not_started' is no way to write 'started'.
 # What many tools do: a name that shares nothing else is about another thing.
 VERBS = frozenset(
     {
@@ -24,6 +33,15 @@ VERBS = frozenset(
         "use", "with", "write",
     }
 )  # fmt: skip
+# What makes another thing of a name that has all other words of it.
+QUALIFIERS = frozenset(
+    {
+        "after", "all", "before", "by", "count", "current", "default", "end", "except", "first", "from", "gross", "has",
+        "id", "in", "is", "last", "max", "maximum", "min", "minimum", "net", "new", "next", "not", "old", "only", "out",
+        "parent", "per", "previous", "start", "sub", "to", "total", "type", "until",
+    }
+)  # fmt: skip
+# Words that turn what they stand beside into its opposite: 'not_started' is no way to write 'started'.
 DENIALS = frozenset({"not", "no", "non", "un", "without", "never", "except", "anti"})
 
 
@@ -69,12 +87,71 @@ def near(value: str, options: Iterable[str], most: int) -> list[str]:
     return sorted(ranks, key=lambda name: (ranks[name], name))[:most]
 
 
-def unmistakable(value: object, options: Iterable[object]) -> str | None:
-    """Return the option that the value stands for when no other is as near: what a patch may put in its place."""
+def unmistakable(value: object, options: Iterable[object], *, is_name: bool = False) -> str | None:
+    """Return the option that the value stands for when no other is as near: what a patch may put in its place.
+
+    'Iraq' is as near to 'Iran' as a slip is, and a word of its own: only what fingers do makes no other word. Names
+    of fields may share all words of one ('path', 'file_path').
+    """
     candidates = list(options)
     guess = did_you_mean(value, candidates)
-    rival = did_you_mean(value, [option for option in candidates if option != guess]) if guess else None
+    if guess is None or not _is_unmistakable(str(value), guess, is_name=is_name):
+        return None
+    rival = did_you_mean(value, [option for option in candidates if option != guess])
     return guess if rival is None or _far(value, rival) > _far(value, guess) else None
+
+
+def _is_unmistakable(value: str, guess: str, *, is_name: bool) -> bool:
+    if _fold(value) == _fold(guess):
+        return True
+    ours, theirs = _words(value), _words(guess)
+    if len(ours) != len(theirs) or any(map(str.isdigit, ours)):
+        ours, theirs = [_fold(value)], [_fold(guess)]
+    apart = [(one, other) for one, other in zip(ours, theirs, strict=True) if one != other]
+    # Beside words that are right a short one is as plain as a long one alone.
+    if all(_is_slip(*pair, left=2 if min(map(len, pair)) >= LONG else 1, eased=len(ours) > 1) for pair in apart):
+        return _CONFUSED.isdisjoint((*apart, *(pair[::-1] for pair in apart)))
+    more = {*_words(value)} ^ {*_words(guess)} or {""}
+    return is_name and _shares_words(value, guess) and min(map(len, more)) >= MIN_PART and QUALIFIERS.isdisjoint(more)
+
+
+def _is_slip(one: str, other: str, *, left: int, eased: bool = False) -> bool:
+    """Tell whether fingers alone make one word of the other, within what both have at their beginning and end.
+
+    Two neighbours change places, a letter is doubled or not, one is left out or put in, a vowel stands for another.
+    """
+    begins = _alike(one, other)
+    ends = _alike(one[begins:][::-1], other[begins:][::-1])
+    rest, missing = one[begins : len(one) - ends], other[begins : len(other) - ends]
+    if len(rest) > len(missing):
+        rest, missing, one, other = missing, rest, other, one
+    length = len(one)
+    if not begins or any(map(str.isdigit, rest + missing)):
+        return False
+    if not rest and len(missing) == 1:
+        is_doubled = missing == other[begins - 1] or other[begins + 1 : begins + 2] == missing
+        is_plural = missing == "s" and not ends
+        if VOWELS.isdisjoint(one):
+            return ends > 0  # "pth" is no word
+        is_long = length > WORD_LENGTH - eased
+        return length >= SHORT and (is_doubled or is_plural or (ends > 0 and is_long))
+    if len(rest) == len(missing) == 1:
+        return ends > 0 and length > WORD_LENGTH + SHORT and {rest, missing} <= VOWELS
+    if len(rest) == len(missing) == 2 and rest == missing[::-1]:
+        return length >= WORD_LENGTH
+    if left < 2 or not ends:
+        return False
+    # Two slips apart from each other: mend the first in each way, and look whether one is left.
+    mended = (one[:begins] + other[begins] + one[begins:], one[:begins] + one[begins + 1 :],
+              one[:begins] + one[begins : begins + 2][::-1] + one[begins + 2 :])  # fmt: skip
+    return any(_is_slip(each, other, left=1) for each in mended)
+
+
+def _alike(one: str, other: str) -> int:
+    """Count the letters that two words begin with alike."""
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
 
 
 def _far(value: object, name: str | None) -> int:

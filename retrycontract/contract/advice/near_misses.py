@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.advice.names import unmistakable
+from retrycontract.contract.advice.names import did_you_mean, unmistakable
 from retrycontract.contract.advice.spot import (
     ABSENT,
     Proposal,
@@ -177,8 +177,9 @@ def misspelt_name(spot: Spot) -> Iterator[Proposal]:
 @lru_cache(maxsize=16)
 def _paired(unknown: tuple[str, ...], free: tuple[str, ...]) -> dict[str, str]:
     """Remembered, since every unknown and every missing field of an object asks the same."""
-    pairs = {key: name for key in unknown if (name := unmistakable(key, free)) is not None}
-    meant = list(pairs.values())
+    pairs = {key: name for key in unknown if (name := unmistakable(key, free, is_name=True)) is not None}
+    # Whatever is near counts as a rival, however few of them could be mended.
+    meant = [did_you_mean(key, free) for key in unknown]
     return {key: name for key, name in pairs.items() if meant.count(name) == 1}
 
 

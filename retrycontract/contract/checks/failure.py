@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.advice import did_you_mean
+from retrycontract.contract.advice import unmistakable
 from retrycontract.contract.checks.composition import InstancePlace
 from retrycontract.contract.checks.sensitive_places import MAX_NAME
 from retrycontract.contract.codes import ErrorCode
@@ -63,9 +63,9 @@ class Failure:
         """Show a field's name: sanitised, bounded, one line."""
         return _name(token, self.sanitizer)
 
-    def nearest(self, value: Any, options: Iterable[Any]) -> str | None:
+    def nearest(self, value: Any, options: Iterable[Any], *, is_name: bool = False) -> str | None:
         """Find the option that was probably meant."""
-        return did_you_mean(value, options) if self.advises else None
+        return unmistakable(value, options, is_name=is_name) if self.advises else None
 
     def limit(self, text: str) -> str:
         """Show a constraint of the schema: without secrets, bounded, one line."""

@@ -14,7 +14,7 @@ from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.engine_errors import Kind, options_of
-from retrycontract.contract.schemas.type_expressions import FORMATS, describe_types, lacking
+from retrycontract.contract.schemas.type_expressions import FORMATS, counted, describe_types, lacking
 
 MAX_ADVISED = 100  # unknown fields of one object, or mistakes of one submission, for which a guess is looked for
 Explain = Callable[[Failure, Any], Iterator[ValidationError]]
@@ -35,7 +35,7 @@ def unknown_fields(
     known = f"one of the fields {failure.listed(sorted(declared))}" if declared else None
     for position, key in enumerate(keys):
         # A name that is taken is suggested only where none is free: renaming a field to it would replace the other one.
-        guess = failure.nearest(key, free or sorted(declared - {key})) if position < MAX_ADVISED else None
+        guess = failure.nearest(key, free or sorted(declared - {key}), is_name=True) if position < MAX_ADVISED else None
         name = failure.name(key)
         yield failure.error(
             ErrorCode.UNKNOWN_FIELD,
@@ -169,7 +169,7 @@ def _item_count(failure: Failure, kind: Kind.MinItems | Kind.MaxItems) -> Iterat
     yield failure.error(
         ErrorCode.ARRAY_LENGTH_VIOLATION,
         {"actual": len(failure.value), "limit": _exceeded(kind.limit, too_much=too_many)},
-        expected=f"array with at {'most' if too_many else 'least'} {kind.limit} items",
+        expected=f"array with at {'most' if too_many else 'least'} {counted(kind.limit, 'item')}",
         hint=f"{'remove items from' if too_many else 'add items to'} {failure.subject}",
     )
 
@@ -310,10 +310,10 @@ def _contains(failure: Failure, _: Kind) -> Iterator[ValidationError]:
 
 def _size(failure: Failure, kind: Kind.MinProperties | Kind.MaxProperties) -> Iterator[ValidationError]:
     too_many = failure.keyword == "maxProperties"
-    bound = f"at {'most' if too_many else 'least'} {kind.limit} fields"
+    bound = f"at {'most' if too_many else 'least'} {counted(kind.limit, 'field')}"
     yield failure.error(
         ErrorCode.OBJECT_SCHEMA_VIOLATION,
-        {"reason": f"it has {len(failure.value)} fields, allowed are {bound}"},
+        {"reason": f"it has {counted(len(failure.value), 'field')}, allowed are {bound}"},
         expected=f"object with {bound}",
         hint=f"{'remove fields from' if too_many else 'add fields to'} {failure.subject}",
     )

@@ -26,7 +26,7 @@ MAX_REASON = 200  # characters of a reason that comes from outside: a callback's
 EXCERPT = 30  # characters shown on each side of a syntax error
 MAX_EXCERPT = 100  # characters of them once all are visible
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
-NEWLINE, RETURN = "\n", "\r"
+NEWLINE, RETURN, LEFT_OUT = "\n", "\r", "…"
 MARK = "[REDACTED: "
 
 # How providers say that the model reached a length limit: OpenAI (Chat, then Responses), Anthropic, Mistral, Gemini
@@ -106,10 +106,10 @@ def _hint(fault: JsonFault) -> str | None:
 def _excerpt(context: str, sanitizer: ValueSanitizer) -> str:
     """Cut a line around the caret, after the redaction: a part of a secret is not recognised as one."""
     before, caret, after = sanitizer.redact_output(context).partition(CARET)
-    before = before[_beyond_mark(before, max(0, len(before) - EXCERPT)) :]
+    lead, rest = before.rpartition(NEWLINE)[2], after.partition(NEWLINE)[0].removesuffix(RETURN)
     # Redaction came first, so a mark may stand where the excerpt ends; half a mark would read as text of the model's.
-    after = after[: _beyond_mark(after, EXCERPT)]
-    line = f"{before.rpartition(NEWLINE)[2]}{caret}{after.partition(NEWLINE)[0].removesuffix(RETURN)}"
+    start, end = _beyond_mark(lead, max(0, len(lead) - EXCERPT)), _beyond_mark(rest, EXCERPT)
+    line = f"{LEFT_OUT * bool(start)}{lead[start:]}{caret}{rest[:end]}{LEFT_OUT * (end < len(rest))}"
     return sanitizer.preview_text(line, MAX_EXCERPT)
 
 

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.advice import did_you_mean
+from retrycontract.contract.advice import unmistakable
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.checks.keywords import unquoted
 from retrycontract.contract.codes import ErrorCode
@@ -24,8 +24,8 @@ MAX_KEPT = 1_000  # of one schema; nothing that a model makes up gets in, but re
 STEADY: dict[type[Kind], Callable[[Any, Any, bool], str | None]] = {
     Kind.Required: lambda kind, *_: str(kind.property),
     Kind.Type: lambda _, value, __: type_name(value),
-    Kind.Enum: lambda kind, value, advises: did_you_mean(value, kind.options) if advises else None,
-    Kind.Constant: lambda kind, value, advises: did_you_mean(value, [kind.expected_value]) if advises else None,
+    Kind.Enum: lambda kind, value, advises: unmistakable(value, kind.options) if advises else None,
+    Kind.Constant: lambda kind, value, advises: unmistakable(value, [kind.expected_value]) if advises else None,
     Kind.Format: lambda kind, value, _: lacking(kind.format, value),
     **dict.fromkeys(
         (Kind.Pattern, Kind.Minimum, Kind.Maximum, Kind.ExclusiveMinimum, Kind.ExclusiveMaximum,

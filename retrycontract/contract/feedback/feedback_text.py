@@ -24,6 +24,11 @@ class Endings:
 
 
 WAIT_TEXT = "Do not retry it yourself; continue when guidance arrives."
+_WAITS = (
+    WAIT_TEXT,
+    "Do not retry it yourself; continue when you are told how.",
+    "Do not retry it yourself; continue when you are told to.",
+)
 BLOCKED_TEXT = f"This call is now Blocked: nothing was executed and a person has been asked for guidance. {WAIT_TEXT}"
 HELD_TEXT = f"The output is valid now, but a person was asked and must answer first: nothing was executed. {WAIT_TEXT}"
 LAST_ATTEMPT_TEXT = "One attempt is left before a person is asked."
@@ -31,11 +36,22 @@ WITH_DESK = Endings(LAST_ATTEMPT_TEXT, BLOCKED_TEXT, HELD_TEXT)
 # Where no service is, nobody has been asked: whoever runs the agent decides what comes of it.
 WITHOUT_DESK = Endings(
     "One attempt is left.",
-    "This call is now Blocked: nothing was executed. Do not retry it yourself; continue when you are told how.",
-    "The output is valid now, but a person must release it first: nothing was executed. "
-    "Do not retry it yourself; continue when you are told to.",
+    f"This call is now Blocked: nothing was executed. {_WAITS[1]}",
+    f"The output is valid now, but a person must release it first: nothing was executed. {_WAITS[2]}",
 )
-FIXED_SENTENCES = frozenset(text for each in (WITH_DESK, WITHOUT_DESK) for text in astuple(each))
+
+
+def once_answered(feedback: str) -> str:
+    """Leave out of a Blocked attempt's text that the model is to wait, where what a person said follows."""
+    for sentence in _WAITS:
+        before, waits, after = feedback.rpartition(sentence)
+        if waits:
+            return f"{before.rstrip(' ')}{after}"
+    return feedback
+
+
+_ENDINGS = frozenset(text for each in (WITH_DESK, WITHOUT_DESK) for text in astuple(each))
+FIXED_SENTENCES = _ENDINGS | frozenset(map(once_answered, _ENDINGS))
 # What a person says to everybody who makes a mistake begins so; their words follow, each line after a ">".
 STANDING_LEAD = "A person who has seen this mistake before says:"
 NO_PROGRESS = "none, "  # how a progress line begins that names no pointers

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from retrycontract.contract import pointers
-from retrycontract.contract.advice import did_you_mean
+from retrycontract.contract.advice import unmistakable
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError, whole_errors
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
@@ -219,6 +219,6 @@ def _advice(error: ValidationError) -> str:
             return f"send '{{name}}' as {expected}"
         case ErrorCode.INVALID_ENUM_VALUE:
             options = (error.expected_value or "").removeprefix("one of: ").split(", ")
-            guess = did_you_mean((error.actual_value or "").strip('"'), options)
+            guess = unmistakable((error.actual_value or "").strip('"'), options)
             return error.error_code.hint + (f" (did you mean '{guess}'?)" if guess else "")
     return error.error_code.hint

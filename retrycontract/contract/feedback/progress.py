@@ -94,11 +94,14 @@ def compare(errors: Iterable[ValidationError], previous: Sequence[AttemptRecord]
         return Progress(still=tuple(map(WrongPlace, places.values())), same_as=same)
     read = next((attempt for attempt in reversed(earlier) if "" not in _hiding(attempt.errors)), last)
     before = _places(read.errors if read is last else (*read.errors, *last.errors))
-    since = _since(mistakes, earlier)
+    since, fresh = _since(mistakes, earlier), list(_new(places, before, read))
+    # That an answer held no output is none of the mistakes, but the model read of it at this place: it is not new.
+    unanswered = {pointers.pattern(error.field_path) for error in previous[-1].errors if error.keyword in MISSING}
+    stood = [pattern for pattern in fresh if pattern in unanswered]
     progress = Progress(
         tuple(WrongPlace(before[pattern]) for pattern in _fixed(before, places, now, read.errors)),
-        tuple(WrongPlace(shown, since.get(pattern)) for pattern, shown in places.items() if pattern in before),
-        tuple(WrongPlace(places[pattern], since.get(pattern)) for pattern in _new(places, before, read)),
+        tuple(WrongPlace(places[each], since.get(each)) for each in places if each in before or each in stood),
+        tuple(WrongPlace(places[each], since.get(each)) for each in fresh if each not in stood),
     )
     return progress if progress != Progress() else None
 

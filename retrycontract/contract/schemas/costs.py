@@ -2,8 +2,8 @@
 
 The schema is followed through the value as composition does it: the subschemas that describe one place together are
 weighed once, each as often as there are ways to it, and kept. What a subschema costs is the sum of its keywords, by the
-type of the value, from the table below. Where an alternative that fits early ends the search, the estimate is too high.
-That is the side to err on: it costs some milliseconds of a child process, and what is rated too low holds up the door.
+type of the value. Where an alternative that fits early ends the search, the estimate is too high, which costs some
+milliseconds of a child process; what is rated too low holds up the door.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from retrycontract.contract.json_types import Schema, count_nodes
@@ -28,7 +29,7 @@ MAX_COMBINED = 1_000  # places of one schema that are weighed; names that a mode
 MAX_WAYS = 20_000  # to subschemas that describe one place; admission allows half of it
 MOST_EXPLAINED = 0.2 * SECOND  # the mistakes that are told, and the steps to find them, are bounded
 MOST_MENDED = 100  # mistakes for which it is tried what would mend them; of more none is
-SAMPLE = 64  # containers of a long list that are followed, where only about how much is asked
+SAMPLE = 200  # members of a large container that are followed, where only about how much is asked
 SILENT = ("not", "if")  # what fails below these is not told, and below `contains` not one by one
 REPEATED = re.compile(r"\{\d*,?(\d+)\}")
 NUMBERS = (int, float)
@@ -37,7 +38,6 @@ ITEMS = ("items", "additionalItems", "unevaluatedItems", "prefixItems", "contain
 LIMITS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 INTERNATIONAL = ("idn-hostname", "idn-email")  # formats whose characters are looked up one by one
 LARGEST = 2**63 - 1  # the engine holds larger numbers, and those with a fraction, as text, and compares them so
-WORD = 64  # bits
 SIGNS = b"=:<&%@/+_\\\"'"  # what the search for secrets stops at; at digits and beyond ASCII it stops more shortly
 DIGITS = b"0123456789"
 SPOKEN = re.compile(r"(?:oken|ecret|word|key|phrase) is ")  # announces a secret, which is then looked for
@@ -277,6 +277,10 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
     pending: list[tuple[Combined, Any, float]] = [(root, value, 1)]
     while pending and engine + python <= stop:
         here, item, times = pending.pop()
+        if samples and isinstance(item, dict | list) and len(item) > SAMPLE and not here.prefix:
+            step, times = len(item) // SAMPLE, times * len(item) / SAMPLE
+            last = SAMPLE * step
+            item = dict(islice(item.items(), 0, last, step)) if isinstance(item, dict) else item[0:last:step]
         rate = here.rate
         python += times * node
         told += times * rate.told
@@ -302,7 +306,7 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
             if (rate.wide_container or rate.pair) and (widest := _widest(item)):
                 engine += times * rate.wide_container
                 if widest > LARGEST:
-                    engine += times * rate.pair * len(item) ** 2 * (widest.bit_length() / WORD)
+                    engine += times * rate.pair * len(item) ** 2 * (widest.bit_length() / 64)
             pending.extend((here.item(at), item[at], times) for at in range(min(here.prefix, len(item))))
             rest = item[here.prefix :] if here.prefix else item
             if rest:
@@ -316,12 +320,7 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
                     python += times * (len(scalars) * node + len(texts) * NANOSECONDS["text"] + _reading(text))
                     told += times * len(scalars) * below.rate.told
                     characters += times * len(text)
-                if samples and len(containers) > SAMPLE:
-                    followed = containers[:: len(containers) // SAMPLE]
-                    factor = times * len(containers) / len(followed)
-                    pending.extend((below, each, factor) for each in followed)
-                else:
-                    pending.extend((below, each, times) for each in containers)
+                pending.extend((below, each, times) for each in containers)
         else:
             engine += times * rate.scalar(item)
             python += times * (_reading(item) if item.__class__ is str else 0)

@@ -108,6 +108,11 @@ def describe_types(types: Iterable[str]) -> str:
     return " or ".join(types)
 
 
+def counted(number: Any, noun: str) -> str:
+    """Write a number of things: "1 item", "3 items"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def _expression(schema: Schema, depth: _Depth) -> str:
     if isinstance(schema, bool):
         return "any value" if schema else "nothing"
@@ -175,12 +180,11 @@ def _members(schema: dict[str, Any], depth: _Depth) -> Iterator[str]:
 
 def _counts(schema: dict[str, Any], suffix: str, noun: str) -> str:
     low, high = schema.get(f"min{suffix}"), schema.get(f"max{suffix}")
-    parts = []
+    if _is_number(low) and _is_number(high):
+        return f" with at least {low} and at most {counted(high, noun)}"
     if _is_number(low):
-        parts.append(f"at least {low}")
-    if _is_number(high):
-        parts.append(f"at most {high}")
-    return f" with {' and '.join(parts)} {noun}s" if parts else ""
+        return f" with at least {counted(low, noun)}"
+    return f" with at most {counted(high, noun)}" if _is_number(high) else ""
 
 
 def _is_number(value: Any) -> bool:

@@ -90,8 +90,14 @@ def clock(now: datetime) -> Iterator[Finding]:
 
 def operators() -> Iterator[Finding]:
     """Look for somebody who can answer."""
-    if count := with_a_way_in().filter(is_active=True).count():
+    service = settings.RETRYCONTRACT
+    way_in = with_a_way_in(by_password=service.password_login, issuer=service.oidc_issuer)
+    if count := way_in.filter(is_active=True).count():
         yield ok("operators", f"{count} can log in.")
+    elif service.oidc_issuer:
+        off = "" if service.password_login else ", and passwords are off"
+        makes = "the first log-in of a member of a group in RETRYCONTRACT_OIDC_ROLES makes the operator."
+        yield warn("operators", f"Nobody has logged in at {service.oidc_issuer} yet{off}: {makes}")
     else:
         yield warn("operators", "Nobody can log in: retrycontract operator create NAME --role admin")
 

@@ -24,7 +24,13 @@ from retrycontract.store.models.attempts import CALL_TO_DECIDE, LEASED_BY, NEXT_
 from retrycontract.store.sealing import UnreadableError, unseal
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.check_output import Checked, Submitted, check_apart, check_here
-from retrycontract.usecases.calls.record_verdict import apply_verdict, fill_in, log_verdict, open_escalation
+from retrycontract.usecases.calls.record_verdict import (
+    StoredOutput,
+    apply_verdict,
+    fill_in,
+    log_verdict,
+    open_escalation,
+)
 from retrycontract.usecases.counts.keep_count import charge, note_work
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.tools.contracts import pinned, sanitizer
@@ -90,6 +96,7 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
 
 
 def _finish(attempt: Attempt, token: str, checked: Checked, payload: dict[str, Any], now: datetime) -> bool:
+    stored = StoredOutput.of(checked.examined, payload["output"])
     with write_transaction():
         call = _fenced_call(attempt, token)
         if call is None:
@@ -99,9 +106,7 @@ def _finish(attempt: Attempt, token: str, checked: Checked, payload: dict[str, A
             _quarantine(call, now)
         asked = payload.get("feedback") or {}  # what was queued by an older release says nothing of it
         options = FeedbackOptions(FeedbackForm(asked["form"]), asked["max_length"]) if asked else PLAIN
-        verdict = fill_in(
-            attempt, checked.examined, payload["output"], now=now, duration_us=checked.duration_us, options=options
-        )
+        verdict = fill_in(attempt, stored, payload["output"], now=now, duration_us=checked.duration_us, options=options)
         _conclude(attempt, verdict, now)
     if attempt.is_dear:
         agent_id = attempt.call.agent_id
@@ -134,7 +139,7 @@ def _give_up(attempt: Attempt, token: str, now: datetime, findings: Findings, *,
         attempt.call = call
         # With the budget ended here the verdict is Blocked: a retry would find the same fault, which is no model's.
         call.attempts_allowed = min(call.attempts_allowed, attempt.number)
-        verdict = fill_in(attempt, Examined(findings, ""), "", now=now, duration_us=0)
+        verdict = fill_in(attempt, StoredOutput.of(Examined(findings, ""), ""), "", now=now, duration_us=0)
         # After `fill_in`, which writes the state of a check that was finished.
         if crashed:
             attempt.state = AttemptState.DEAD
@@ -156,7 +161,7 @@ def _send_again(attempt: Attempt, token: str, now: datetime) -> bool:
         if source is not CallState.BLOCKED:
             call.attempts_allowed += 1
         verdict = Move(CallState.RETRYING if source is CallState.PENDING else source, Status.RETRY)
-        unread = Examined(unfinished_check(UNREADABLE, SEND_AGAIN), "")
+        unread = StoredOutput.of(Examined(unfinished_check(UNREADABLE, SEND_AGAIN), ""), "")
         fill_in(attempt, unread, "", now=now, duration_us=0, verdict=verdict)
         attempt.state, attempt.is_valid, attempt.judged_at = AttemptState.DISCARDED, None, None
         # Nothing was judged, so this is no mistake of the model: the call keeps the fingerprint that it had.

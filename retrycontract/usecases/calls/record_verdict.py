@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,9 +31,24 @@ from retrycontract.usecases.tools.contracts import configuration_for, expires_af
 logger = logging.getLogger("retrycontract")
 
 
+@dataclass(frozen=True, slots=True)
+class StoredOutput:
+    """Hold what is stored of an output, which is worked out before the transaction: all writers wait for that."""
+
+    examined: Examined
+    is_redacted: bool
+    digest: str
+
+    @classmethod
+    def of(cls, examined: Examined, output: Any) -> StoredOutput:
+        """Look for marks of what was redacted, and sign the output."""
+        # Keyed: from a plain hash a short value is found by trying, although the value itself was redacted.
+        return cls(examined, has_redaction(examined.kept), keyed_hash(text_of(output)))
+
+
 def fill_in(
     attempt: Attempt,
-    examined: Examined,
+    stored: StoredOutput,
     output: Any,
     *,
     now: datetime,
@@ -44,7 +60,7 @@ def fill_in(
 
     `verdict` is given when it does not follow from the findings.
     """
-    call, findings = attempt.call, examined.findings
+    call, findings = attempt.call, stored.examined.findings
     budget = Budget(attempt.number, call.attempts_allowed)
     verdict = verdict or judge(
         CallState(call.state),
@@ -70,7 +86,6 @@ def fill_in(
         shown=_shown_schema(call, options),
         output=output,
     )
-    kept = examined.kept
     attempt.state = AttemptState.JUDGED
     # The raw text is purged with the verdict; a constraint holds that only what waits has one.
     attempt.sealed = None
@@ -78,9 +93,8 @@ def fill_in(
     attempt.is_valid = findings.is_valid
     attempt.status = verdict.status
     attempt.errors_json = [error.to_json() for error in findings.errors]
-    attempt.output, attempt.is_parsed, attempt.is_redacted = kept, findings.is_parsed, has_redaction(kept)
-    # Keyed: from a plain hash a short value is found by trying, although the value itself was redacted.
-    attempt.output_hash = keyed_hash(text_of(output))
+    attempt.output, attempt.is_parsed = stored.examined.kept, findings.is_parsed
+    attempt.is_redacted, attempt.output_hash = stored.is_redacted, stored.digest
     attempt.feedback = result.content if result else ""
     attempt.shown_attempt, attempt.shown_max = budget.shown
     attempt.standing_hint = hint

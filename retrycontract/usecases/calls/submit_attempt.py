@@ -9,7 +9,11 @@ from django.conf import settings
 
 from retrycontract.config.logs import follow
 from retrycontract.config.telemetry import span, told, traceparent_of
+<<<<<<< HEAD
 from retrycontract.contract.checks.sensitive_places import marks_of
+=======
+from retrycontract.contract.json_types import has_at_most
+>>>>>>> main
 from retrycontract.contract.lifecycle import Budget, CallState, move_unasked
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import elide_middle
@@ -29,6 +33,7 @@ from retrycontract.usecases.calls.continue_call import (
     version_for,
 )
 from retrycontract.usecases.calls.record_verdict import (
+    StoredOutput,
     apply_verdict,
     call_attributes,
     fill_in,
@@ -153,6 +158,7 @@ def _with_safe_words(new: NewAttempt, contract: PinnedContract | None) -> NewAtt
 def _record(intake: Intake, checked: Checked) -> Attempt:
     """Store attempt, verdict, state, escalation and events in one transaction; the raw text never touches the disk."""
     new, now = intake.new, intake.now
+    stored = StoredOutput.of(checked.examined, new.output)
     with write_transaction():
         call = intake.take_call(may_wait=False)
         attempt = Attempt(
@@ -165,9 +171,7 @@ def _record(intake: Intake, checked: Checked) -> Attempt:
             **asdict(new.generation),
         )
         changes = intake.identify(call)
-        verdict = fill_in(
-            attempt, checked.examined, new.output, now=now, duration_us=checked.duration_us, options=new.feedback
-        )
+        verdict = fill_in(attempt, stored, new.output, now=now, duration_us=checked.duration_us, options=new.feedback)
         # The move comes first: it inserts the row of a new call, to which the attempt refers.
         apply_verdict(attempt, verdict, now=now, door=Door.API, attempts_made=attempt.number, **changes)
         attempt.call = call
@@ -266,5 +270,9 @@ def _may_be_judged_here(new: NewAttempt, version: ToolVersion | None) -> bool:
     """Tell whether an output is worth a look at what it would cost: not what is large, or has crashed a check."""
     if version is not None and version.quarantined_at is not None:
         return False
+    most = settings.RETRYCONTRACT.door_max_bytes
+    # Of so many values each takes two bytes at least: none of them need be written to know that.
+    if not isinstance(new.output, str) and not has_at_most(most // 2, new.output):
+        return False
     # JSON can write lone surrogates, which UTF-8 refuses: here they are only to be counted.
-    return len(text_of(new.output).encode("utf-8", "surrogatepass")) <= settings.RETRYCONTRACT.door_max_bytes
+    return len(text_of(new.output).encode("utf-8", "surrogatepass")) <= most

@@ -24,10 +24,15 @@ from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.tools.contracts import sanitizer
 
 
-def with_a_way_in() -> QuerySet[User]:
-    """Give the operators with a password or a provider's account; seeded ones have neither. Some may be off."""
+def with_a_way_in(*, by_password: bool = True, issuer: str | None = None) -> QuerySet[User]:
+    """Give the operators with a password or an account at a provider, or at the one of `issuer`; some may be off.
+
+    Seeded ones have neither.
+    """
     without = Q(password="") | Q(password__startswith=UNUSABLE_PASSWORD_PREFIX)
-    return User.objects.filter(~without | Q(pk__in=ProviderIdentity.objects.values("operator")))
+    at_provider = ProviderIdentity.objects.all() if issuer is None else ProviderIdentity.objects.filter(issuer=issuer)
+    known = Q(pk__in=at_provider.values("operator"))
+    return User.objects.filter(~without | known if by_password else known)
 
 
 class UnusableNameError(ValueError):
