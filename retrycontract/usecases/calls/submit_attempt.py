@@ -9,11 +9,8 @@ from django.conf import settings
 
 from retrycontract.config.logs import follow
 from retrycontract.config.telemetry import span, told, traceparent_of
-<<<<<<< HEAD
 from retrycontract.contract.checks.sensitive_places import marks_of
-=======
 from retrycontract.contract.json_types import has_at_most
->>>>>>> main
 from retrycontract.contract.lifecycle import Budget, CallState, move_unasked
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import elide_middle
