@@ -6,11 +6,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
 from retrycontract.proxy import wire
 
 # The provider's own ends: declined, or a pause in which its server's tools run.
 NOT_TO_MEND = frozenset({"refusal", "pause_turn"})
+# Blocks with an input: calls, and what the provider runs itself.
+RUN = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 # Which member of a block a part of a stream goes on with.
 PARTS = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking",
          "signature_delta": "signature"}  # fmt: skip
@@ -47,16 +50,26 @@ class AnthropicMessages:
     def read(self, body: wire.Body) -> wire.ModelAnswer:
         """Read the blocks."""
         blocks, usage, finish = body.get("content"), body.get("usage"), body.get("stop_reason")
-        if body.get("type") != "message" or not isinstance(blocks, list):
+        if body.get("type", "message") != "message" or not isinstance(blocks, list):
             raise ValueError("the answer is no message")
+        others = [block for block in blocks if block.get("type") not in RUN]
+        if wire.holds_call([body | {"content": None}, others]) or any("input" in block for block in others):
+            raise ValueError("the answer's calls cannot be read")
+        made = [block for block in blocks if block.get("type") == "tool_use"]
+        is_rewritten = False
+        for block in made:
+            if isinstance(written := block.get("input"), str):  # the API has an object
+                value, fault = parse_json(written)
+                block["input"], is_rewritten = (written, is_rewritten) if fault else (value, True)
         calls = tuple(
             wire.WrittenCall(wire.id_of(block, "id"), str(block.get("name")), block.get("input"), block)
-            for block in blocks
-            if block.get("type") == "tool_use"
+            for block in made
         )
+        is_declined = finish in NOT_TO_MEND
         return wire.ModelAnswer(
             body, wire.text_of(blocks), calls, finish, wire.count(usage, "input_tokens"),
-            wire.count(usage, "output_tokens"), is_final=finish in NOT_TO_MEND,
+            wire.count(usage, "output_tokens"), is_final=is_declined and not calls,
+            unmendable="the provider has declined, or pauses" if is_declined else "", is_rewritten=is_rewritten,
         )  # fmt: skip
 
     def continued(self, request: wire.Body, answer: wire.ModelAnswer, replies: Sequence[wire.CallReply]) -> wire.Body:
@@ -118,6 +131,7 @@ class MessageStream:
         self._end: wire.Body = {}
         self._usage: wire.Body = {}
         self._held_from: int | None = None
+        self._is_unclear = False
 
     def feed(self, data: bytes) -> bool:
         """Take an event; errors are never held."""
@@ -129,27 +143,38 @@ class MessageStream:
             self._take(document)
         except (ValueError, TypeError, AttributeError, KeyError):
             self.is_garbled = True
-        return self._held_from is not None
+            self._is_unclear = self._is_unclear or b"{" in data  # other words are no call
+        return self._is_unclear or self._held_from is not None
 
     def _take(self, document: wire.Body) -> None:
         match document["type"]:
             case "message_start":
                 self._message = document["message"]
+                if self._message.get("content"):
+                    raise ValueError("a message that begins with its blocks")
                 self._usage |= _told(self._message.get("usage"))
             case "content_block_start":
                 self._begin(document["index"], document["content_block"])
             case "content_block_delta":
                 delta, block = document["delta"], self._blocks[document["index"]]
                 part = PARTS.get(delta["type"])
+                if part == "partial_json" and block.members.get("type") not in RUN:
+                    raise ValueError("the input of a block that is no call")
                 if part is not None:
                     block.take({part: delta[part]})
                 elif "citation" in delta:
                     block.take({"citations": [*(block.members.get("citations") or ()), delta["citation"]]})
             case "message_delta":
+                if document["delta"].get("content"):
+                    raise ValueError("blocks in the end of a message")
                 self._end |= document["delta"]
                 self._usage |= _told(document.get("usage"))
+            case _ if wire.holds_call(document) or {"content", "input", "content_block"} & set(document):
+                raise ValueError("an event that may hold a call")
 
     def _begin(self, index: int, block: wire.Body) -> None:
+        if index in self._blocks or (block.get("type") not in RUN and (wire.holds_call(block) or "input" in block)):
+            raise ValueError("a block that may be a call")
         self._blocks[index] = wire.Assembled(**{n: v for n, v in block.items() if not (isinstance(v, str) and v == "")})
         is_judged = block.get("type") == "tool_use" or (self.holds_text and block.get("type") == "text")
         if is_judged and self._held_from is None:
@@ -198,10 +223,10 @@ def _whole(block: wire.Body) -> wire.Body:
     """Give a block as it would have come whole: the arguments parsed, or as text where they are no JSON."""
     if "partial_json" in block:
         text = block.pop("partial_json")
-        try:
-            block["input"] = wire.parse(text)
-        except ValueError:
-            block["input"] = text
+        if block.get("input"):
+            raise ValueError("a block that begins with an input, and goes on with one")
+        value, fault = parse_json(text)
+        block["input"] = text if fault else value
     return block | {"text": block.get("text", "")} if block.get("type") == "text" else block
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections import Counter
 from typing import Any, Final
@@ -19,15 +20,20 @@ from retrycontract.proxy.upstream import Upstream, UpstreamError
 from retrycontract.proxy.visit import ClientVisit, RequestTooLargeError
 from retrycontract.proxy.wire import Wire
 
-# A path's end says which API is spoken, whatever stands before: Azure's deployments, a router's prefix.
+# A path's end says which API is spoken, whatever stands before: Azure's deployments, a router's prefix. Servers read
+# capitals, and slashes at the end, as they like.
 WIRES: Final[tuple[tuple[re.Pattern[str], Wire], ...]] = (
-    (re.compile(r"/chat/completions$"), OpenAIChat()),
-    (re.compile(r"/responses$"), OpenAIResponses()),
-    (re.compile(r"/v\d+/messages$|^/messages$"), AnthropicMessages()),  # threads have messages as well
+    (re.compile(r"/chat/+completions/*$", re.IGNORECASE), OpenAIChat()),
+    (re.compile(r"/responses/*$", re.IGNORECASE), OpenAIResponses()),
+    # Threads have messages as well.
+    (re.compile(r"/v\d+/+messages/*$|^/*messages/*$", re.IGNORECASE), AnthropicMessages()),
 )
 STATUS_PATH: Final = "/retrycontract"
 API_KEY: Final = "RETRYCONTRACT_API_KEY"
 MAX_MODELS: Final = 1_000  # that are counted apart: their names are the clients' to choose
+
+
+logger = logging.getLogger("retrycontract.proxy")
 
 
 class Proxy:
@@ -101,8 +107,11 @@ class Proxy:
             return
         try:
             if wire is None or visit.request.method != "POST":
+                is_told = visit.request.method not in ("GET", "HEAD", "OPTIONS", "DELETE")
+                if is_told:
+                    logger.info("%r is passed on unjudged: no path of an API that the proxy speaks", visit.path)
                 async with self._upstream.answered(visit.request, visit.chunks()) as response:
-                    await relay(visit, response)
+                    await relay(visit, response, [("warning", "this path is not judged")] if is_told else [])
             else:
                 await JudgedRequest(self._doorway, visit, wire).serve()
         except RequestTooLargeError:

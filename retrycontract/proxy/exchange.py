@@ -14,6 +14,7 @@ from retrycontract.client import CorrectionError, Guidance
 from retrycontract.contract.checks.failure import blocks
 from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.outputs import Kind
+from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.judging import ModelOutput, Verdict, as_text
 from retrycontract.judging.asking import NoVerdictError, guidance_on
 from retrycontract.loops.failures import failure_of
@@ -145,9 +146,11 @@ class Exchange:
         Raises RefusedByUpstreamError, UpstreamError and AnswerTooLargeError where the upstream fails meanwhile.
         """
         self._answers = [answer]
-        self._due = due = [self._begun(call) for call in self._owed(answer)]
+        each = (answer, *answer.choices)
+        self._due = due = [self._begun(call) for choice in each for call in self._owed(choice)]
         try:
             await self._judge(due, answer)
+            await self._refuse_unmendable(answer)
             self._note_repeated()
             is_helped = True
             while is_helped:
@@ -161,6 +164,15 @@ class Exchange:
         # Where the attempts or MAX_ANSWERS are used up, too: what is wrong then never reaches the client as a call.
         return self._end()
 
+    async def _refuse_unmendable(self, answer: ModelAnswer) -> None:
+        """Raise UpstreamError for a wrong answer in whose place no other one can be asked for."""
+        wrong = [one for one in self._due if one.is_wrong or one.is_blocked]
+        if not (answer.unmendable and wrong):
+            return
+        for verdict in [one.verdict for one in wrong if one.verdict and one.is_wrong]:
+            await self._contract.cancel(verdict.call_id)
+        raise UpstreamError(f"{' '.join(map(self._farewell, wrong))} It cannot be mended, as {answer.unmendable}")
+
     def _note_repeated(self) -> None:
         """Look for calls that the conversation has seen; by setting the model is told once in a request."""
         history = self._wire.history(self._request)
@@ -168,7 +180,7 @@ class Exchange:
             is_right = one.verdict is not None and one.verdict.is_valid and bool(one.call.id)
             if is_right and self._repeats and is_repeated(history, one.call.name, one.call.arguments, self._repeats):
                 self.report.repeated.append(one.call.name)
-                one.is_repeated = self._tells_repeats and self._contract.enforces
+                one.is_repeated = self._tells_repeats and self._contract.enforces and not self._answers[-1].unmendable
 
     def _owed(self, answer: ModelAnswer) -> list[WrittenCall]:
         """List what of an answer is judged; what is missing from it as well."""
@@ -296,6 +308,7 @@ class Exchange:
                 await self._contract.cancel(one.verdict.call_id)
         places = [mended.get(id(one), one) for one in self._due if not one.is_wrong or id(one) in mended]
         self._due = [*places, *added]
+        await self._refuse_unmendable(replace(answer, unmendable="" if answer.choices else answer.unmendable))
 
     async def _is_helped(self) -> bool:
         """Wait for the people who were asked; tells whether one of them has moved a call on."""
@@ -338,8 +351,18 @@ class Exchange:
     def _end(self) -> Settled:
         newest = self._answers[-1]
         blocked = [one for one in self._due if one.is_blocked or one.is_wrong]
+        # A model without a parser for its thoughts says them before its output, which has to be JSON alone.
+        for one in self._due:
+            is_output = not one.call.id and isinstance(one.call.arguments, str)
+            if is_output and one.verdict and one.verdict.is_valid and parse_json(one.call.arguments)[1] is not None:
+                if self._contract.enforces:
+                    one.call = replace(one.call, arguments=json.dumps(one.verdict.value, ensure_ascii=False))
+                    newest = replace(newest, is_rewritten=True)
+                else:
+                    self.report.outcome = "observed"
+        is_rewritten = newest.is_rewritten and self._contract.enforces and not newest.choices
         is_changed = len(self._answers) > 1 or self._words is not None or any(one.words for one in self._due)
-        if not blocked and not is_changed:
+        if not (blocked or is_changed or is_rewritten):
             if self.report.outcome == "none" and self._due:
                 self.report.outcome = "valid" if any(one.verdict for one in self._due) else "unchecked"
             return Settled(newest)

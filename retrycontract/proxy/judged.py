@@ -13,7 +13,7 @@ from typing import Any, Final
 import httpx2
 
 from retrycontract.contract.outputs.json_text import depth_fault
-from retrycontract.mcp.events import AnswerTooLargeError, EventSplitter, data_of
+from retrycontract.mcp.events import AnswerTooLargeError, EventSplitter
 from retrycontract.proxy.contracts import Contracts, JudgingSettings, RequestContract
 from retrycontract.proxy.conversation import Conversation, Conversations, news_for
 from retrycontract.proxy.exchange import NOT_EXECUTED, Exchange, ExchangeReport, Settled
@@ -23,6 +23,7 @@ from retrycontract.proxy.upstream import (
     Upstream,
     UpstreamError,
     end_to_end,
+    is_error,
     is_readable,
     is_stream,
     put_together,
@@ -30,7 +31,17 @@ from retrycontract.proxy.upstream import (
     received,
 )
 from retrycontract.proxy.visit import ClientVisit
-from retrycontract.proxy.wire import MAX_DEPTH, AnswerStream, Body, MadeId, ModelAnswer, Terms, Wire, text_of
+from retrycontract.proxy.wire import (
+    MAX_DEPTH,
+    AnswerStream,
+    Body,
+    MadeId,
+    ModelAnswer,
+    Terms,
+    Wire,
+    documents,
+    text_of,
+)
 
 MAX_HEADER: Final = 500  # characters of one of ours
 UNCHECKED, UNAVAILABLE = "unchecked", "unavailable"
@@ -101,14 +112,17 @@ class JudgedRequest:
         content, request = await self._caught_up(content, request, contract)
         exchange = self._exchange(terms, request, contract)
         async with self._upstream.answered(self._visit.request, content, is_judged=True) as response:
-            if not is_readable(response):
+            if not response.is_success:
+                await relay(self._visit, response)
+            elif not is_readable(response):
+                if contract.enforces:
+                    coding = _header(response.headers["content-encoding"])
+                    raise UpstreamError(f"the upstream's answer comes in a coding ({coding}) that cannot be judged")
                 await relay(self._visit, response, [("outcome", UNCHECKED)])
             elif is_stream(response, terms):
                 await self._stream(response, exchange, terms, holds=contract.enforces)
-            elif response.status_code == 200:
-                await self._whole(response, exchange, holds=contract.enforces)
             else:
-                await relay(self._visit, response)
+                await self._whole(response, exchange, holds=contract.enforces)
 
     def _with_outputs(self, content: bytes, request: Body) -> tuple[bytes, Body]:
         """Answer those calls of an earlier response that never reached the client: the upstream waits for them."""
@@ -173,6 +187,8 @@ class JudgedRequest:
         conversations.remember_response(self._conversation, headers, body)
 
     async def _pass_on(self, content: bytes, warning: str) -> None:
+        if warning:
+            logger.warning("A request is passed on unjudged: %s", _header(warning))
         async with self._upstream.answered(self._visit.request, content) as response:
             await relay(self._visit, response, [("warning", _header(warning))] if warning else [])
 
@@ -185,20 +201,25 @@ class JudgedRequest:
             if len(content) > self._settings.max_answer:
                 break
         else:
-            await self._answer(bytes(content), headers, exchange)
+            await self._answer(bytes(content), headers, exchange, holds=holds)
             return
         if holds:
             raise UpstreamError("the upstream's answer is too large to be judged")
-        await self._visit.begin(200, headers, [("outcome", UNCHECKED)])
+        await self._visit.begin(response.status_code, headers, [("outcome", UNCHECKED)])
         await self._visit.write(bytes(content))
         async for chunk in chunks:
             await self._visit.write(chunk)
         await self._visit.end()
 
-    async def _answer(self, content: bytes, headers: list[tuple[bytes, bytes]], exchange: Exchange) -> None:
+    async def _answer(
+        self, content: bytes, headers: list[tuple[bytes, bytes]], exchange: Exchange, *, holds: bool
+    ) -> None:
         try:
             answer = read(self._wire, content, time.monotonic() - self._began)
-        except UpstreamError:  # no answer of its API: nothing that could be judged, and the client's to make sense of
+        except UpstreamError:  # no answer of its API: the client's to make sense of, where it can hold no call
+            if holds and b"{" in content and not is_error(content):
+                self._report(exchange.report, UNAVAILABLE)
+                raise
             await self._visit.answer(200, content, headers=headers, ours=[("outcome", UNCHECKED)])
             return
         try:
@@ -293,8 +314,8 @@ class Passage:
         free = []
         for event in events:
             # A comment among held events is held with them, so that nothing overtakes what came before it.
-            data = data_of(event)
-            if (self._stream.feed(data) if data is not None else bool(self._held)) and self._holds:
+            told = [self._stream.feed(data) for data in documents(event)]
+            if (any(told) if told else bool(self._held)) and self._holds:
                 self._held.append(event)
             else:
                 free.append(event)
@@ -351,6 +372,7 @@ async def relay(visit: ClientVisit, response: httpx2.Response, ours: list[tuple[
 
 def _parsed(content: bytes) -> tuple[Body | None, str]:
     """Read a request, or say why it is not judged; one that is none is the upstream's to refuse."""
+    found = None
     try:
         found = json.loads(content)
         # It is hashed, and written again when the upstream is asked again, by functions that recurse.
@@ -358,10 +380,12 @@ def _parsed(content: bytes) -> tuple[Body | None, str]:
     except RecursionError:
         is_deep = True
     except ValueError:
-        return None, ""
+        is_deep = False
+    if not isinstance(found, dict) and not is_deep:
+        return None, "the request cannot be read as JSON: nothing is judged by it"
     if is_deep:
         return None, f"the request nests deeper than {MAX_DEPTH} levels: nothing is judged by it"
-    return (found if isinstance(found, dict) else None), ""
+    return found, ""
 
 
 def _last_words(messages: list[Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
@@ -40,26 +40,39 @@ class OpenAIChat:
         )  # fmt: skip
 
     def read(self, body: wire.Body) -> wire.ModelAnswer:
-        """Read the one choice; several are left to the client."""
+        """Read the choices: of several none can be asked for again."""
         choices = body.get("choices")
-        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        if not isinstance(choices, list) or not choices:
             raise ValueError("the answer holds no choice")
-        choice, usage = choices[0], body.get("usage")
-        message = choice.get("message")
+        first, *others = (self._choice(body, choice) for choice in choices)
+        several = "it is one of several choices" if others else ""
+        return replace(first, choices=tuple(others), unmendable=first.unmendable or several)
+
+    def _choice(self, body: wire.Body, choice: wire.Body) -> wire.ModelAnswer:
+        message, usage, finish = choice.get("message"), body.get("usage"), choice.get("finish_reason")
         if not isinstance(message, dict):
             raise ValueError("the answer's choice holds no message")  # noqa: TRY004 - it is a body that is none
-        finish = choice.get("finish_reason")
+        listed, made = message.get("tool_calls"), message.get(FUNCTION_CALL)
+        rest = [message | {"tool_calls": None, FUNCTION_CALL: None}, choice | {"message": None}]
+        if not isinstance(listed, list | None) or not isinstance(made, dict | None) or wire.holds_call(rest):
+            raise ValueError("the answer's calls cannot be read")
+        made = made if made and any(made.values()) else None  # some servers have an empty one in every answer
+        is_rewritten, entries = False, [(call, _made(call)) for call in listed or ()]
+        for inner in [inner for _, inner in entries] + ([made] if made else []):
+            if isinstance(inner.get("arguments"), dict):  # the API has them as text
+                inner["arguments"], is_rewritten = json.dumps(inner["arguments"]), True
         calls = tuple(
-            wire.WrittenCall(wire.id_of(call, "id"), made["name"], made.get("arguments", made.get("input")), call)
-            for call in message.get("tool_calls") or ()
-            if (made := _made(call))
+            wire.WrittenCall(wire.id_of(call, "id"), _name(inner), inner.get("arguments", inner.get("input")), call)
+            for call, inner in entries
         )
-        if isinstance(made := message.get(FUNCTION_CALL), dict) and isinstance(made.get("name"), str):
-            calls = (*calls, wire.WrittenCall(FUNCTION_CALL, made["name"], made.get("arguments"), made))
+        if made:
+            calls = (*calls, wire.WrittenCall(FUNCTION_CALL, _name(made), made.get("arguments"), made))
+        is_declined = bool(message.get("refusal")) or finish in DECLINED
         return wire.ModelAnswer(
             body, wire.text_of(message.get("content")), calls, finish if isinstance(finish, str) else None,
             wire.count(usage, "prompt_tokens"), wire.count(usage, "completion_tokens"),
-            is_final=len(choices) > 1 or bool(message.get("refusal")) or finish in DECLINED,
+            is_final=is_declined and not calls, unmendable="the provider has declined" if is_declined else "",
+            is_rewritten=is_rewritten,
         )  # fmt: skip
 
     def continued(self, request: wire.Body, answer: wire.ModelAnswer, replies: Sequence[wire.CallReply]) -> wire.Body:
@@ -67,7 +80,12 @@ class OpenAIChat:
         message = answer.body["choices"][0]["message"]
         said = {name: message[name] for name in REPEATED if message.get(name) is not None}
         turn = {"role": "assistant", "content": None} | said
-        return {**request, "messages": [*self.history(request), turn, *map(_told, replies)]}
+        # One choice is mended, whatever was asked for.
+        return {
+            **request,
+            **({"n": 1} if "n" in request else {}),
+            "messages": [*self.history(request), turn, *map(_told, replies)],
+        }
 
     def told(self, request: wire.Body, text: str) -> wire.Body:
         """Add a message of the user's."""
@@ -131,6 +149,76 @@ class _CallParts:
         return {"id": self.id, "type": "function", **self.others, "function": self.function.members}
 
 
+@dataclass(slots=True)
+class _ChoiceParts:
+    """Collect one choice of a stream."""
+
+    message: wire.Assembled = field(default_factory=lambda: wire.Assembled(role="assistant", content=None))
+    finish: wire.Assembled = field(default_factory=wire.Assembled)
+    calls: list[_CallParts] = field(default_factory=list)
+    places: dict[Any, _CallParts] = field(default_factory=dict)
+    function_call: wire.Assembled = field(default_factory=wire.Assembled)
+
+    @property
+    def has_calls(self) -> bool:
+        """Tell whether a call has begun."""
+        return bool(self.calls or self.function_call.members)
+
+    def take(self, told: wire.Body) -> wire.Body:
+        """Add what a chunk says of it, and give that; some servers say `message` for it, or end with the whole one."""
+        delta, message = told.get("delta") or {}, told.get("message") or {}
+        others = {name: value for name, value in told.items() if name not in ("delta", "message")}
+        if told.get("finish_reason") is not None:
+            self.finish = wire.Assembled(**others)
+        if message and (self.has_calls or "content" in self.message) and not (delta or wire.holds_call(others)):
+            if message.get("tool_calls") and not self._is_repeated(message["tool_calls"]):
+                raise ValueError("the end does not repeat the calls that came")
+            delta = {}
+        elif message and not delta:
+            calls = [{"index": place, **call} for place, call in enumerate(message.get("tool_calls") or ())]
+            delta = message | {"tool_calls": calls}
+        rest = {name: value for name, value in delta.items() if name not in ("tool_calls", FUNCTION_CALL)}
+        if wire.holds_call([others, rest, message if told.get("delta") else None]):
+            raise ValueError("calls where none are read")
+        for part in delta.get("tool_calls") or ():
+            self._take_call(part)
+        made = delta.get(FUNCTION_CALL) or {}
+        self.function_call.take({name: value for name, value in made.items() if value not in (None, "")})
+        self.message.take({name: value for name, value in rest.items() if name != "role" and value not in (None, "")})
+        return rest
+
+    def _is_repeated(self, calls: list[wire.Body]) -> bool:
+        written = [call.function.members for call in self.calls]
+        again = [call.get("function") or {} for call in calls]
+        return [[each.get("name"), each.get("arguments")] for each in written] == [
+            [each.get("name"), each.get("arguments")] for each in again
+        ]
+
+    def _take_call(self, part: wire.Body) -> None:
+        """Add a part to its call: by its index, but some servers number every call 0 and give each an id."""
+        place, name = part.get("index", 0), part.get("id")
+        function, custom = part.get("function") or {}, part.get("custom") or {}
+        call = self.places.get(place)
+        if call is None or (function.get("name") and name not in (None, "", call.id)):
+            self.places[place] = call = _CallParts(name or "")
+            self.calls.append(call)
+        call.function.take({key: value for key, value in function.items() if value is not None})
+        call.custom.take({key: value for key, value in custom.items() if value is not None})
+        taken = ("index", "id", "function", "custom")
+        call.others |= {key: value for key, value in part.items() if key not in taken and value is not None}
+
+    def whole(self, index: Any) -> wire.Body | None:
+        """Give it as it would have come whole."""
+        if "finish_reason" not in self.finish:
+            return None
+        message = self.message.members
+        if self.calls:
+            message["tool_calls"] = [call.entry for call in self.calls]
+        if self.function_call.members:
+            message[FUNCTION_CALL] = {"arguments": "", **self.function_call.members}
+        return {"index": index, **self.finish.members, "message": message}
+
+
 class ChatStream:
     """Put chunks together; with `holds_text` the text is what is judged, else calls are.
 
@@ -141,28 +229,23 @@ class ChatStream:
         self._watches, self._spoken = watches, list[str]()
         self.holds_text, self.is_garbled, self.has_failed = holds_text, False, False
         self._envelope: wire.Body = {}
-        self._message, self._finish = wire.Assembled(role="assistant", content=None), wire.Assembled()
-        self._calls: list[_CallParts] = []
-        self._places: dict[Any, _CallParts] = {}
-        self._function_call = wire.Assembled()
-        self._has_usage = self._has_several = False
+        self._choices: dict[Any, _ChoiceParts] = {}
+        self._has_usage = self._is_unclear = False
 
     def feed(self, data: bytes) -> bool:
         """Take a chunk; what follows the first part of a call is held with it, so that nothing overtakes it."""
-        if data != b"[DONE]":
-            try:
-                chunk = wire.parse(data)
-                if wire.tells_error(chunk):
-                    self.has_failed = True
-                    return False
-                self._take_chunk(chunk)
-            except (ValueError, TypeError, AttributeError):
-                self.is_garbled = True
-        return self._has_calls or (self.holds_text and "content" in self._message)
-
-    @property
-    def _has_calls(self) -> bool:
-        return bool(self._calls) or "name" in self._function_call
+        try:
+            chunk = wire.parse(data)
+            if wire.tells_error(chunk):
+                self.has_failed = True
+                return False
+            self._take_chunk(chunk)
+        except (ValueError, TypeError, AttributeError):
+            self.is_garbled = True
+            self._is_unclear = self._is_unclear or b"{" in data  # other words are no call
+        return self._is_unclear or any(
+            choice.has_calls or (self.holds_text and "content" in choice.message) for choice in self._choices.values()
+        )
 
     @property
     def spoken(self) -> str:
@@ -172,51 +255,25 @@ class ChatStream:
     def _take_chunk(self, chunk: wire.Body) -> None:
         self._envelope |= {name: value for name, value in chunk.items() if name != "choices" and value is not None}
         self._has_usage = self._has_usage or chunk.get("usage") is not None
-        for choice in chunk.get("choices") or ():
-            if choice.get("index", 0) != 0:
-                self._has_several = True
-                continue
-            delta = choice.get("delta") or {}
-            if choice.get("finish_reason") is not None:
-                self._finish = wire.Assembled(**{name: value for name, value in choice.items() if name != "delta"})
-            for part in delta.get("tool_calls") or ():
-                self._take_call(part)
-            self._function_call.take(delta.get(FUNCTION_CALL) or {})
-            if isinstance(said := delta.get("content"), str) and not self.holds_text and not self._has_calls:
+        if wire.holds_call({name: value for name, value in chunk.items() if name != "choices"}):
+            raise ValueError("a call where none is read")
+        for told in chunk.get("choices") or ():
+            choice = self._choices.setdefault(told.get("index") or 0, _ChoiceParts())
+            has_had_calls = choice.has_calls
+            delta = choice.take(told)
+            said = delta.get("content")
+            if isinstance(said, str) and not (self.holds_text or has_had_calls or choice.has_calls):
                 if self._watches and not BEGINS.isdisjoint(said):
                     self.holds_text = True
-                else:
+                elif choice is self._choices.get(0):
                     self._spoken.append(said)
-            self._message.take({
-                name: value for name, value in delta.items()
-                if name not in ("role", "tool_calls", FUNCTION_CALL) and value not in (None, "")
-            })  # fmt: skip
-
-    def _take_call(self, part: wire.Body) -> None:
-        """Add a part to its call: by its index, but some servers number every call 0 and give each an id."""
-        place, name = part.get("index", 0), part.get("id")
-        function, custom = part.get("function") or {}, part.get("custom") or {}
-        call = self._places.get(place)
-        if call is None or (function.get("name") and name not in (None, "", call.id)):
-            self._places[place] = call = _CallParts(name or "")
-            self._calls.append(call)
-        call.function.take({key: value for key, value in function.items() if value is not None})
-        call.custom.take({key: value for key, value in custom.items() if value is not None})
-        taken = ("index", "id", "function", "custom")
-        call.others |= {key: value for key, value in part.items() if key not in taken and value is not None}
 
     def body(self) -> wire.Body | None:
-        """Give the chat completion; without its finish reason it broke off."""
-        if "finish_reason" not in self._finish:
+        """Give the chat completion; without a finish reason it broke off."""
+        found = [choice.whole(index) for index, choice in sorted(self._choices.items())]
+        if not found or None in found:
             return None
-        message = self._message.members
-        if self._calls:
-            message["tool_calls"] = [call.entry for call in self._calls]
-        if "name" in self._function_call:
-            message[FUNCTION_CALL] = {"arguments": "", **self._function_call.members}
-        # An empty second one is enough for `read` to leave several choices to the client.
-        choices = [{"index": 0, **self._finish.members, "message": message}] + ([{}] if self._has_several else [])
-        return {**self._envelope, "object": "chat.completion", "choices": choices}
+        return {**self._envelope, "object": "chat.completion", "choices": found}
 
     def events(self, final: wire.FinalAnswer, *, begun: bool) -> Iterator[bytes]:
         """Write what has not been said yet as chunks of this stream's id: role, text, calls, end, usage."""
@@ -250,10 +307,17 @@ def _is_function(tool: Any) -> bool:
     return isinstance(tool, dict) and tool.get("type", "function") == "function"
 
 
-def _made(call: Any) -> wire.Body | None:
-    """Give name and arguments of a call, of a function or of a custom tool; None for what is no call."""
-    made = call.get("custom" if call.get("type") == "custom" else "function") if isinstance(call, dict) else None
-    return made if isinstance(made, dict) and isinstance(made.get("name"), str) else None
+def _made(call: wire.Body) -> wire.Body:
+    """Give name and arguments of a call, of a function or of a custom tool; raises ValueError for what is none."""
+    made = call.get("custom" if call.get("type") == "custom" else "function")
+    if not isinstance(made, dict):
+        raise ValueError("one of the answer's calls cannot be read")  # noqa: TRY004 - it is a body that is none
+    return made
+
+
+def _name(made: wire.Body) -> str:
+    """Give the name of the tool; a call without one is of no tool that was declared."""
+    return name if isinstance(name := made.get("name"), str) else ""
 
 
 def _output(response_format: Any) -> DeclaredTool | None:

@@ -14,6 +14,14 @@ CALLS = {"function_call": "function_call_output", "custom_tool_call": "custom_to
 # Calls of the provider's own tools that the client runs; what comes with them cannot be asked for alone.
 CLIENTS_OWN = frozenset({"computer_call", "local_shell_call", "shell_call", "apply_patch_call"})
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+CALL_EVENTS = ("response.function_call", "response.custom_tool_call")
+TEXT_EVENTS = ("response.output_text", "response.content_part")
+WRITTEN = frozenset(
+    {"response.function_call_arguments.done", "response.output_item.done", "response.output_item.added"}
+)
+NOT_DONE = frozenset({"queued", "in_progress", "failed", "cancelled"})
+# Items with arguments that are no call of a client's function, beside those that are.
+READ = frozenset({*CALLS, "mcp_call", "mcp_approval_request", "tool_search_call"})
 
 
 class OpenAIResponses:
@@ -45,10 +53,13 @@ class OpenAIResponses:
     def read(self, body: wire.Body) -> wire.ModelAnswer:
         """Read the items; what is not finished, failed or was declined is the client's."""
         items, usage, status = body.get("output"), body.get("usage"), body.get("status")
-        if body.get("object") != "response" or not isinstance(items, list):
+        if body.get("object", "response") != "response" or not isinstance(items, list):
             raise ValueError("the answer is no response")
+        if wire.holds_call([item for item in items if item.get("type") not in READ]):
+            raise ValueError("the answer's calls cannot be read")
         reason = (body.get("incomplete_details") or {}).get("reason")
         parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or ()]
+        own = [item["type"] for item in items if item.get("type") in CLIENTS_OWN]
         calls = tuple(
             wire.WrittenCall(
                 wire.id_of(item, "call_id"), str(item.get("name")), item.get("arguments", item.get("input")), item
@@ -56,12 +67,18 @@ class OpenAIResponses:
             for item in items
             if item.get("type") in CALLS
         )
+        is_rewritten = False
+        for item in items:
+            if item.get("type") == "function_call" and isinstance(item.get("arguments"), dict):  # the API has text
+                item["arguments"], is_rewritten = json.dumps(item["arguments"]), True
+        is_declined = reason == "content_filter" or any(part.get("type") == "refusal" for part in parts)
         return wire.ModelAnswer(
             body, wire.text_of(parts), calls, reason or status, wire.count(usage, "input_tokens"),
             wire.count(usage, "output_tokens"),
-            is_final=status not in ("completed", "incomplete") or reason == "content_filter"
-            or any(part.get("type") == "refusal" for part in parts)
-            or any(item.get("type") in CLIENTS_OWN for item in items),
+            is_final=not calls and (status in NOT_DONE or is_declined or bool(own)),
+            unmendable=f"it stands beside {own[0]}" if own else "the provider has declined" if is_declined
+            else f"the response is {status}" if status in NOT_DONE else "",
+            is_rewritten=is_rewritten,
         )  # fmt: skip
 
     def continued(self, request: wire.Body, answer: wire.ModelAnswer, replies: Sequence[wire.CallReply]) -> wire.Body:
@@ -124,6 +141,8 @@ class ResponseStream:
         self._free = 0  # items of which the client has all
         self._next = 0
         self._holds = False
+        self._parts: dict[str, list[str]] = {}
+        self._written: list[Any] = []  # arguments, wherever events say them whole
 
     def feed(self, data: bytes) -> bool:
         """Take an event; errors are never held."""
@@ -134,21 +153,41 @@ class ResponseStream:
                 return False
             kind = document["type"]
             item = document.get("item") or {}
-            if kind == "response.output_item.added":
-                is_text = self.holds_text and item.get("type") == "message"
-                self._holds = self._holds or is_text or item.get("type") in CALLS
-            elif kind == "response.output_item.done":
+            self._holds = self._holds or self._is_judged(kind, document, item)
+            if kind == "response.output_item.done":
                 self._done.append(item)
                 self._free += not self._holds
             elif kind in ENDS:
                 self._response = document["response"]
             elif kind == "response.created":
                 self._begun_as = document["response"]
+            elif kind == "response.function_call_arguments.delta":
+                self._parts.setdefault(str(document.get("item_id", document.get("output_index"))), []).append(
+                    document["delta"]
+                )
+            self._written += [told["arguments"] for told in (document, item)
+                              if kind in WRITTEN and told.get("arguments")]  # fmt: skip
             if not self._holds:
                 self._next = document.get("sequence_number", self._next) + 1
         except (ValueError, TypeError, AttributeError, KeyError):
             self.is_garbled = True
+            self._holds = self._holds or b"{" in data  # other words are no call
         return self._holds
+
+    def _is_judged(self, kind: str, document: wire.Body, item: wire.Body) -> bool:
+        """Tell whether what is judged begins here; raises ValueError for what may be a call and cannot be read."""
+        response = document.get("response") or {}
+        output = response.get("output") or ()
+        is_item = kind.startswith("response.output_item.")
+        others = [value for name, value in document.items() if name not in ("response", "item")]
+        if wire.holds_call(others) or (item.get("type") not in READ and wire.holds_call(item)):
+            raise ValueError("an event that may hold a call")
+        if output and kind not in ENDS:
+            raise ValueError("a response that begins with its items")
+        texts = ("message",) if self.holds_text else ()
+        found = [item] if is_item else output
+        begins = (*CALL_EVENTS, *(TEXT_EVENTS if self.holds_text else ()))
+        return kind.startswith(begins) or any(each.get("type") in (*CALLS, *texts) for each in found)
 
     @property
     def spoken(self) -> str:
@@ -159,7 +198,12 @@ class ResponseStream:
         """Give the response; some servers end without its items."""
         if self._response is None:
             return None
-        return self._response if self._response.get("output") else {**self._response, "output": self._done}
+        whole = self._response if self._response.get("output") else {**self._response, "output": self._done}
+        # Whichever of its events a client goes by, it has to read the calls that were judged.
+        judged = [item.get("arguments") for item in whole["output"] if isinstance(item, dict)]
+        written = [*self._written, *("".join(parts) for parts in self._parts.values())]
+        self.is_garbled = self.is_garbled or any(each not in judged for each in written)
+        return whole
 
     def events(self, final: wire.FinalAnswer, *, begun: bool) -> Iterator[bytes]:
         """Write text and calls as items that follow those which the client has, and the response that holds all."""

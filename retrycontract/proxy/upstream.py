@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import httpx2
 
 from retrycontract.contract.errors import WrongInputError
-from retrycontract.mcp.events import AnswerTooLargeError, data_of, events_of
-from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire, parse, tells_error
+from retrycontract.mcp.events import AnswerTooLargeError, events_of
+from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire, documents, parse, tells_error
 
 CONNECT_SECONDS: Final = 10.0
 # What belongs to one connection, and what is made anew; RFC 9110, 7.6.1.
@@ -161,7 +161,7 @@ class Upstream:
         async with self.answered(request, json.dumps(body).encode(), is_judged=True) as response:
             if not is_stream(response, terms):
                 content = await self.whole(response)
-                if response.status_code != 200 or _tells_error(content):
+                if not response.is_success or is_error(content):
                     raise RefusedByUpstreamError(response.status_code, end_to_end(response), content)
                 return read(wire, content, time.monotonic() - began)
             stream, size = wire.stream(terms), 0
@@ -169,7 +169,7 @@ class Upstream:
                 size += len(event)
                 if size > self.max_answer:
                     raise AnswerTooLargeError("the upstream's answer is too large to be judged")
-                if (data := data_of(event)) is not None:
+                for data in documents(event):
                     stream.feed(data)
                 if stream.has_failed:
                     raise UpstreamError("the upstream's answer ended in an error", event=event)
@@ -186,7 +186,7 @@ def is_stream(response: httpx2.Response, terms: Terms) -> bool:
     """Tell a stream of events from a whole answer; some servers do not say of one that it is."""
     kind = response.headers.get("content-type", "").lower()
     is_told = kind.startswith("text/event-stream") or (terms.streams and not kind.startswith("application/json"))
-    return response.status_code == 200 and is_told
+    return response.is_success and is_told
 
 
 def end_to_end(response: httpx2.Response) -> list[tuple[bytes, bytes]]:
@@ -214,7 +214,7 @@ def read(wire: Wire, content: bytes, seconds: float | None = None) -> ModelAnswe
     return put_together(wire, body if isinstance(body, dict) else None, seconds)
 
 
-def _tells_error(content: bytes) -> bool:
+def is_error(content: bytes) -> bool:
     """Recognise the error that routers answer with in spite of a status of 200."""
     try:
         return tells_error(parse(content))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from secrets import token_hex
@@ -17,6 +18,9 @@ Body: TypeAlias = dict[str, Any]
 # Levels that are read: twice what arguments may have, and what the encoder and the sums over usage can still write.
 MAX_DEPTH: Final = 200
 MAX_DIGITS: Final = 400  # of a number; Python itself refuses to read 4,300
+MARK: Final = b"\xef\xbb\xbf"  # of the byte order, with which some servers begin
+FIELD: Final = re.compile(rb"[A-Za-z][A-Za-z_-]*")  # of an event; clients pass over those that they do not know
+CALLS: Final = frozenset({"toolcalls", "functioncall"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +41,9 @@ class WrittenCall:
 class ModelAnswer:
     """Hold one whole answer: the API's `body`, and what of it is judged.
 
-    `is_final` tells an answer that is not the model's to mend: declined by the provider, filtered, or of several
-    choices. `seconds` is what it took.
+    `is_final` tells an answer that holds nothing to judge: declined by the provider, filtered, or not done yet.
+    `unmendable` says why nobody can ask for another one in its place, `choices` are the further ones. `is_rewritten`
+    tells that a call came in another form than its API has, which `body` has mended. `seconds` is what it took.
     """
 
     body: Body
@@ -48,6 +53,9 @@ class ModelAnswer:
     tokens_in: int | None = None
     tokens_out: int | None = None
     is_final: bool = False
+    unmendable: str = ""
+    choices: tuple[ModelAnswer, ...] = ()
+    is_rewritten: bool = False
     seconds: float | None = None
 
 
@@ -123,7 +131,7 @@ class AnswerStream(Protocol):
         """Give the text that was not held."""
 
     def feed(self, data: bytes) -> bool:
-        """Take an event's data; tells whether it belongs to what is judged, and has to be held."""
+        """Take an event's data; tells whether it is, or may be, of what is judged, and has to be held."""
 
     def body(self) -> Body | None:
         """Give the answer as it would have come whole; None where it broke off before its end."""
@@ -192,8 +200,50 @@ class Assembled:
         return self._members | {name: "".join(parts) for name, parts in self._parts.items()}
 
 
+def documents(event: bytes) -> list[bytes]:
+    """Give the JSON texts of an event of a stream, however a client may read it; none for a comment or an empty one.
+
+    Lines of data are one text, or one each where a server leaves out the empty lines between its events. So are lines
+    that no field begins.
+    """
+    told, loose = list[bytes](), list[bytes]()
+    for line in event.splitlines():
+        bare = line.strip().removeprefix(MARK).strip()
+        name, colon, value = bare.partition(b":")
+        if name.lower() == b"data":
+            told.append(value.strip())
+        elif bare and not (bare.startswith(b":") or (colon and FIELD.fullmatch(name))):
+            loose.append(bare)
+    found = [part for lines in (told, loose) for part in ([b"\n".join(lines)] if _is_one(lines) else lines)]
+    return [text for text in found if text not in (b"", b"[DONE]")]
+
+
+def _is_one(lines: Sequence[bytes]) -> bool:
+    if len(lines) < 2:
+        return True
+    try:
+        json.loads(b"\n".join(lines))
+    except ValueError:
+        return all(line[:1] not in b"{[" for line in lines[1:])
+    return True
+
+
+def holds_call(value: Any) -> bool:
+    """Tell whether a part of an answer that its API does not have looks like a call that a client may run."""
+    if isinstance(value, list):
+        return any(map(holds_call, value))
+    if not isinstance(value, dict):
+        return False
+    return (
+        any(value[name] and name.replace("_", "").lower() in CALLS for name in value)
+        or (isinstance(value.get("name"), str) and not {"arguments", "partial_json"}.isdisjoint(value))
+        or value.get("type") in ("tool_use", "function_call")
+        or any(map(holds_call, value.values()))
+    )
+
+
 def parse(content: bytes | str) -> Any:
-    """Parse what an upstream says; raises ValueError.
+    """Parse what an upstream says; raises ValueError, for two equal keys as well: readers differ in which one counts.
 
     What nests too deep is null, a number that nothing can carry is a large one, and bytes that are no UTF-8 are marked,
     as a lenient client reads them: the model's mistakes are judged, and must not become ours.
@@ -217,7 +267,14 @@ def _real(digits: str) -> float:
     return number if math.isfinite(number) else -TOO_LARGE if digits[0] == "-" else TOO_LARGE
 
 
-DECODER: Final = json.JSONDecoder(parse_int=_integer, parse_float=_real)
+def _once(members: list[tuple[str, Any]]) -> Body:
+    found = dict(members)
+    if len(found) < len(members):
+        raise ValueError("a key stands there twice")
+    return found
+
+
+DECODER: Final = json.JSONDecoder(parse_int=_integer, parse_float=_real, object_pairs_hook=_once)
 
 
 def summed(usages: Sequence[Any]) -> Any:
@@ -291,8 +348,9 @@ def openai_error(status: int, message: str) -> Body:
 
 
 def tells_error(document: Any) -> bool:
-    """Tell whether an event, or a body, is an error; compatible servers leave out the type."""
-    return document.get("type") == "error" or ("type" not in document and bool(document.get("error")))
+    """Tell whether an event, or a body, is an error and nothing else; compatible servers leave out the type."""
+    is_error = document.get("type") == "error" or ("type" not in document and bool(document.get("error")))
+    return is_error and not holds_call(document)
 
 
 def user_message(text: str) -> Body:

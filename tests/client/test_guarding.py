@@ -29,7 +29,7 @@ from retrycontract.contract.errors import WrongInputError
 from tests.client.flavours import FLAVOURS
 from tests.client.scripted import KEY, PENDING, RETRY, URL, VALID, answer
 from tests.serving.desk import Desk
-from tests.serving.service import AgentClient, Service
+from tests.serving.service import ROOT, AgentClient, Service
 from tests.serving.threads import eventually
 
 if TYPE_CHECKING:
@@ -368,6 +368,14 @@ def run(client: Client, messages: list[dict[str, str]], model: str) -> str:
             return outcome.tool_result.content
 
 
+def model(messages: list[dict[str, str]]) -> dict[str, str]:
+    return messages[-1]
+
+
+def book_flight(origin: str) -> str:
+    return origin
+
+
 client = Client()
 
 
@@ -377,13 +385,18 @@ def book(origin: str) -> int:
 
 
 reveal_type(book)
+
+
+def read_me(client: Client, messages: list[dict[str, str]]) -> str:
 """
 
 
 @pytest.mark.soak
 def test_the_loop_passes_strict_types(tmp_path: Path) -> None:
-    path = tmp_path / "loop.py"
-    path.write_text(LOOP)
+    path, readme = tmp_path / "loop.py", (ROOT / "README.md").read_text(encoding="utf-8")
+    path.write_text(
+        LOOP + next(block for block in readme.split("```python\n") if "session.settle(" in block).partition("```")[0]
+    )
     # Silent about the package itself, which is no installed one here.
     options = ("--strict", "--follow-imports=silent", "--config-file", "")
     command = [sys.executable, "-m", "mypy", *options, str(path)]

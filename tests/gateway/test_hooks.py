@@ -21,7 +21,7 @@ import pytest
 
 from retrycontract.cli.program import main
 from retrycontract.client import AsyncClient
-from retrycontract.mcp.hooks import HookVisit
+from retrycontract.mcp.hooks import MAX_SESSIONS, HookVisit, Sessions
 from retrycontract.mcp.visiting import HERE, answer
 from tests.conftest import StartService
 from tests.gateway.connections import ROOT
@@ -399,6 +399,22 @@ def test_what_has_run_is_neither_denied_nor_taken_for_another(attempts: bytes) -
     asyncio.run(desk.hear(sent, payload("s", WRONG, "PostToolUse", "call_1")))
     assert json.loads(sent[1]["body"]) == {}
     assert desk.asked == ["GET /calls", "GET /calls/call-1"]
+
+
+@pytest.mark.soak
+def test_ten_thousand_sessions_are_remembered_and_of_the_others_is_asked_again() -> None:
+    desk, sessions = Desks(), Sessions()
+
+    async def story() -> None:
+        async with AsyncClient(HERE, "rc_00000000_key", transport=httpx2.ASGITransport(app=desk)) as client:
+            for number in [*range(MAX_SESSIONS + 1), MAX_SESSIONS, 1]:
+                await sessions.find(client, "key", f"session-{number}", "Edit")
+            assert len(desk.asked) == MAX_SESSIONS + 1
+            found = await sessions.find(client, "key", "session-0", "Edit")
+            assert len(desk.asked) == MAX_SESSIONS + 2
+            assert [call.call_id for call in found.calls.idle()] == ["call-1"], "its call goes on all the same"
+
+    asyncio.run(story())
 
 
 def test_a_hook_that_is_cancelled_leaves_nothing_running() -> None:

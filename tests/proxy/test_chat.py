@@ -321,11 +321,15 @@ def test_a_request_without_a_contract_is_the_upstreams_to_answer(content: bytes)
     "content", [b"garbage", b"[]", b'{"choices": []}', b'{"choices": [{"message": 7}]}', b"", b'{"a":' + b"[" * 5_000],
     ids=lambda content: content[:20],
 )  # fmt: skip
-def test_an_answer_that_is_none_arrives_as_it_came(content: bytes) -> None:
-    with upstream(Reply([content])) as up, proxied(up.url) as url:
-        answer = post(url, asking(tool()))
-    assert (answer.status_code, answer.content) == (200, content)
-    assert answer.headers["x-retrycontract-outcome"] == "unchecked"
+def test_an_answer_that_is_none_arrives_as_it_came_where_it_can_hold_no_call(content: bytes) -> None:
+    for mode in ("observe", "enforce"):
+        with upstream(Reply([content])) as up, proxied(up.url, mode=mode) as url:
+            answer = post(url, asking(tool()))
+        if mode == "enforce" and b"{" in content:
+            assert (answer.status_code, "the upstream's answer" in answer.json()["error"]["message"]) == (502, True)
+            continue
+        assert (answer.status_code, answer.content) == (200, content)
+        assert answer.headers["x-retrycontract-outcome"] == "unchecked"
 
 
 def test_an_upstream_that_cannot_be_reached_is_a_bad_gateway() -> None:
@@ -339,7 +343,7 @@ def test_an_upstream_that_cannot_be_reached_is_a_bad_gateway() -> None:
 def test_several_choices_are_the_clients_to_choose_from() -> None:
     body = completion(None, call("read_file", WRONG))
     body["choices"].append({**body["choices"][0], "index": 1})
-    with upstream(whole(body)) as up, proxied(up.url) as url:
+    with upstream(whole(body)) as up, proxied(up.url, mode="observe") as url:
         assert post(url, asking(tool(), n=2)).json() == body
     assert len(up.asked) == 1
 

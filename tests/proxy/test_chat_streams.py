@@ -195,10 +195,15 @@ def test_an_upstream_that_dies_over_a_call_lets_no_part_of_it_through(parts: lis
     assert "error" in events(arrived)[-1]
 
 
-def test_garbage_in_the_middle_of_a_call_is_an_error_and_before_it_the_clients() -> None:
+def test_garbage_that_may_be_a_call_is_an_error_and_other_words_are_the_clients() -> None:
     garbage, content = b"data: {garbage\n\n", chunks("Hi.", call("read_file", RIGHT))
-    with upstream(streamed(garbage + chunks("Hi."))) as up, proxied(up.url) as url:
-        assert read(url, asking(tool(), **STREAM)) == garbage + chunks("Hi.")
+    with upstream(streamed(garbage + chunks("Hi."))) as up:
+        with proxied(up.url, mode="observe") as url:
+            assert read(url, asking(tool(), **STREAM)) == garbage + chunks("Hi.")
+        with proxied(up.url) as url:
+            assert "cannot be read" in events(read(url, asking(tool(), **STREAM)))[0]["error"]["message"]
+    with upstream(streamed(b"data: wait\n\n" + chunks("Hi."))) as up, proxied(up.url) as url:
+        assert read(url, asking(tool(), **STREAM)) == b"data: wait\n\n" + chunks("Hi.")
     place = content.rindex(b"data: {", 0, content.index(b'"finish_reason": "tool_calls"'))
     with upstream(streamed(content[:place] + garbage + content[place:])) as up, proxied(up.url) as url:
         arrived = read(url, asking(tool(), **STREAM))

@@ -41,8 +41,11 @@ def test_an_answer_in_a_coding_that_nobody_asked_for_arrives_as_it_came(mode: st
         request = httpx2.Request("POST", url + chat.PATH, json=chat.asking(chat.tool()))
         with httpx2.Client() as client:
             answer = client.send(request, stream=True)
-            assert b"".join(answer.iter_raw()) == content
-    assert answer.headers["content-encoding"] == coding
+            arrived = b"".join(answer.iter_raw())
+    if mode == "enforce":  # nobody knows what is in it
+        assert (answer.status_code, coding in json.loads(arrived)["error"]["message"]) == (502, True)
+        return
+    assert (arrived, answer.headers["content-encoding"]) == (content, coding)
     assert answer.headers["x-retrycontract-outcome"] == "unchecked"
     assert up.asked[0].headers["accept-encoding"] == "identity"
 
@@ -166,12 +169,13 @@ def test_the_providers_own_tools_are_called_without_a_schema() -> None:
 
 
 @pytest.mark.parametrize("kind", ["computer_call", "local_shell_call", "shell_call", "apply_patch_call"])
-def test_what_comes_with_a_call_of_the_providers_own_that_the_client_runs_is_left_alone(kind: str) -> None:
+def test_what_comes_with_a_call_of_the_providers_own_that_the_client_runs_is_judged_and_never_mended(kind: str) -> None:
     own = {"id": "own_1", "type": kind, "call_id": "call_o", "status": "completed"}
-    sent = responses.says("", own, responses.call("read_file", WRONG))
-    with upstream(sent) as up, proxied(up.url) as url:
-        assert post(responses, url, responses.asking(responses.tool())).content == sent.parts[0]
-    assert len(up.asked) == 1
+    for made, status in ((RIGHT, 200), (WRONG, 502)):
+        sent = responses.says("", own, responses.call("read_file", made))
+        with upstream(sent) as up, proxied(up.url) as url:
+            answer = post(responses, url, responses.asking(responses.tool()))
+        assert (answer.status_code, answer.content == sent.parts[0], len(up.asked)) == (status, made == RIGHT, 1)
 
 
 def test_what_the_providers_servers_have_run_goes_back_with_the_wrong_call() -> None:
