@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import socket
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import jsonschema_rs
 import pytest
 
+from retrycontract import RetryContract, Tool
 from retrycontract.checking import admit_apart
 from retrycontract.contract.schemas.admission import DearSchema, InvalidSchema, admit, compile_schema, examine
 
@@ -155,6 +157,13 @@ def test_a_schema_at_a_limit_is_admitted(schema: Schema) -> None:
     admit(schema)
 
 
+ME: Schema = {"$ref": "#"}
+
+
+def one_of(*branches: Mapping[str, Any]) -> dict[str, Any]:
+    return {"oneOf": [{"properties": dict(each), "required": [*each]} for each in branches]}
+
+
 @pytest.mark.parametrize(
     ("schema", "cheap"),
     [
@@ -165,11 +174,19 @@ def test_a_schema_at_a_limit_is_admitted(schema: Schema) -> None:
         ({"items": {"$ref": "#"}, "contains": {"$ref": "#"}}, False),
         ({"properties": {"a": {"$ref": "#"}}, "patternProperties": {"a": {"$ref": "#"}}}, False),
         ({"items": {"$ref": "#"}, "allOf": [{"unevaluatedItems": False, "items": {"$ref": "#"}}]}, False),
+        (one_of({"a": ME}, {"b": ME}, {"c": ME}), True),
+        (one_of({"a": {"items": ME}}, {"b": {"anyOf": [{"type": "null"}, ME]}}), True),
+        (one_of({"a": ME}, {"a": ME}), False),
+        (one_of({"a": ME, "b": ME}, {"a": ME}), False),
+        (one_of({"a": ME}, {"b": ME}) | {"additionalProperties": ME}, False),
+        ({"anyOf": [{"properties": {"a": ME}}, {"additionalProperties": ME}]}, False),
+        ({"anyOf": [{"properties": {"a": ME}}, {"patternProperties": {"^b": ME}}]}, False),
     ],
 )
 def test_recursion_that_enters_a_member_twice_is_cheap_to_a_small_depth_only(schema: Schema, cheap: bool) -> None:
     admission = examine(schema)
     assert (admission.cheap_depth == 100) is cheap
+    assert any("levels" in warning.reason for warning in admission.warnings) is not cheap
     value: Any = 1
     for _ in range(admission.cheap_depth):
         value = [value]
@@ -287,3 +304,22 @@ def test_the_server_would_notice_a_call(server: socket.socket) -> None:
             {"$ref": f"http://127.0.0.1:{server.getsockname()[1]}/schema"}, http_options=impatient
         )
     assert was_called(server)
+
+
+@pytest.mark.parametrize("keyword", ["oneOf", "anyOf"])
+def test_a_filter_may_nest_as_deep_as_any_value(keyword: str) -> None:
+    parts = [{"and": {"type": "array", "items": E}}, {"or": {"type": "array", "items": E}}, {"not": E},
+             {"field": {"type": "string"}, "op": {"enum": ["=", "<"]}}]  # fmt: skip
+    branches = [{"properties": part, "required": [*part], "additionalProperties": False} for part in parts]
+    schema = {"properties": {"where": E}, "$defs": {"e": {"type": "object", keyword: branches}}}
+    contract = RetryContract([Tool(name="t", input_schema=schema)])
+    for operator, status in (("=", "valid"), ("?", "retry")):
+        value: Any = {"field": "a", "op": operator}
+        for level in range(45):
+            value = {"not": value} if level % 2 else {"and": [value, {"field": "b", "op": "<"}]}
+        found = contract.check("t", operator, {"where": value})
+        assert found.status == status
+        assert all(error.field_path.endswith("/op") for error in found.errors)
+
+
+E: Schema = {"$ref": "#/$defs/e"}

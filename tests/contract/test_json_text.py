@@ -223,7 +223,7 @@ def test_a_value_nests_as_deep_as_a_text_may() -> None:
 @pytest.mark.parametrize("value", [nested(3), {"a": {"b": {"c": 1}}}, [1, ({"a": 1},)]])
 def test_a_schema_may_allow_less_depth(value: Any) -> None:
     assert depth_fault(value, 4) is None
-    assert depth_fault(value, 2) == JsonFault(FaultKind.DEPTH, "nested deeper than 2 levels")
+    assert depth_fault(value, 2) == JsonFault(FaultKind.DEPTH, "nested deeper than 2 levels, all that this schema takes")
 
 
 def shown(text: str) -> str | None:

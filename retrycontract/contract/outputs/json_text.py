@@ -116,7 +116,8 @@ def depth_fault(value: Any, max_depth: int) -> JsonFault | None:
         level = [member for item in level for member in _members(item)]
         if not level:
             return None
-    return JsonFault(FaultKind.DEPTH, f"nested deeper than {max_depth} levels")
+    reason = f"nested deeper than {max_depth} levels"
+    return JsonFault(FaultKind.DEPTH, reason if max_depth >= MAX_DEPTH else f"{reason}, all that this schema takes")
 
 
 def _members(item: Any) -> Iterable[Any]:

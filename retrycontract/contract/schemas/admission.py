@@ -95,7 +95,13 @@ def examine(schema: object, *, is_bounded: bool = False) -> Admission:
     if count_nodes(document) > MAX_NODES:
         dear.append(DearSchema("", f"It has more than {MAX_NODES:,} values.", SchemaFault.TOO_MANY_NODES))
     apart = [SchemaWarning(fault.pointer, f"{APART} {fault.reason}") for fault in dear]
-    warnings = (*apart, *warnings, *told)[:MAX_WARNINGS]
+    shallow = SchemaWarning(
+        "",
+        f"Outputs may nest {expansion.cheap_depth} levels: two of its branches look into the same member, "
+        "which doubles the work with every level.",
+    )
+    is_shallow = expansion.cheap_depth < MAX_INSTANCE_DEPTH
+    warnings = (*apart, *([shallow] if is_shallow else ()), *warnings, *told)[:MAX_WARNINGS]
     return Admission(_compile(document), warnings, expansion.cheap_depth, expansion.width)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from retrycontract.contract import pointers
 from retrycontract.contract.schemas.document import DearSchema, InvalidSchema, SchemaFault
@@ -57,7 +58,7 @@ def check_expansion(graph: SchemaGraph) -> Expansion:
             raise InvalidSchema(place.pointer, reason, SchemaFault.TOO_DEEP)
     # Of a dear one no depth is cheap: what bounds it is the time that it may take.
     is_even = dear is not None or not graph.has_references
-    depth = MAX_INSTANCE_DEPTH if is_even else _cheap_depth(order, graph.places[0])
+    depth = MAX_INSTANCE_DEPTH if is_even else _cheap_depth(order, graph.places[0], size)
     return Expansion(depth, max(size.values()), dear)
 
 
@@ -97,50 +98,74 @@ def _factor(place: SchemaPlace) -> int:
     return UNEVALUATED_FACTOR if any(keyword in place.schema for keyword in UNEVALUATED) else 1
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceWork:
-    """Hold what one place sets to work, as positions in the order: beside itself, and on each kind of member.
+MAX_NAMES = 2_000  # of members, counted at every place that looks at them; where there are more, all are one
 
-    Of every kind, the first places compete for a member (only the costliest counts) and the second ones add to it.
-    """
 
-    factor: int
-    beside: tuple[int, ...]
-    below: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+class Below(NamedTuple):
+    """Hold how many subschemas members meet: each by its name, of other names, items and the names themselves."""
 
-    @classmethod
-    def of(cls, place: SchemaPlace, position: dict[SchemaPlace, int]) -> PlaceWork:
-        """Read the work off a place."""
+    named: dict[str, int]
+    others: int
+    items: int
+    names: int
 
-        def at(*keywords: str) -> tuple[int, ...]:
-            return tuple(position[each] for keyword in keywords for each in place.members.get(keyword, ()))
-
-        kinds = (
-            (at("properties"), at("patternProperties")),
-            (at("additionalProperties", "unevaluatedProperties"), ()),
-            (at("prefixItems", "items", "additionalItems", "unevaluatedItems"), at("contains")),
-            (at("propertyNames"), ()),
+    def plus(self, more: Below, times: int) -> Below:
+        """Add what meets the same members, so many times."""
+        named = {
+            name: self.named.get(name, self.others) + times * more.named.get(name, more.others)
+            for name in self.named.keys() | more.named.keys()
+        }
+        return Below(
+            named,
+            self.others + times * more.others,
+            self.items + times * more.items,
+            self.names + times * more.names,
         )
-        beside = tuple(position[edge.place] for edge in place.in_place)
-        return cls(_factor(place), beside, tuple(kind for kind in kinds if kind[0] or kind[1]))
+
+    @property
+    def most(self) -> int:
+        """Give what the busiest member meets."""
+        return max(self.others, self.items, self.names, *self.named.values())
 
 
-def _cheap_depth(order: list[SchemaPlace], root: SchemaPlace) -> int:
-    """Count, depth by depth, the most subschemas that one path into a value can meet."""
-    position = {place: index for index, place in enumerate(order)}
-    works = [PlaceWork.of(place, position) for place in order]
-    met = [0] * len(works)
+def _below(place: SchemaPlace, met: dict[SchemaPlace, int], *, tells_names: bool) -> Below:
+    """Read off what a place alone has its members held against, when each place below meets so many."""
+
+    def at(*keywords: str) -> list[int]:
+        return [met[each] for keyword in keywords for each in place.members.get(keyword, ())]
+
+    # Any name may fit every pattern; of the other keywords one alone looks at a member.
+    patterns = sum(at("patternProperties"))
+    others = max(at("additionalProperties", "unevaluatedProperties"), default=0)
+    declared = {str(each.trail[1]): met[each] for each in place.members.get("properties", ()) if each.trail}
+    if not tells_names:
+        declared, others = {}, max(others, *declared.values(), 0)
+    items = max(at("prefixItems", "items", "additionalItems", "unevaluatedItems"), default=0) + sum(at("contains"))
+    named = {name: most + patterns for name, most in declared.items()}
+    return Below(named, others + patterns, items, max(at("propertyNames"), default=0))
+
+
+def _cheap_depth(order: list[SchemaPlace], root: SchemaPlace, size: Mapping[SchemaPlace, int]) -> int:
+    """Count, depth by depth, the most subschemas that one path into a value can meet.
+
+    Branches that look into different members share no path: a filter of `and`, `or` and `not` costs no more the
+    deeper it nests, whereas two branches that look into one member double with every level.
+    """
+    looked_at: dict[SchemaPlace, int] = {}
+    for place in order:
+        looked_at[place] = len(place.members.get("properties", ())) + sum(looked_at[e.place] for e in place.in_place)
+    tells_names = sum(looked_at.values()) <= MAX_NAMES
+    met = dict.fromkeys(order, 0)
     for depth in range(MAX_INSTANCE_DEPTH + 1):
-        before, met = met, []
-        for work in works:
-            below = 0
-            for competing, adding in work.below:
-                most = max([before[index] for index in competing], default=0)
-                below = max(below, most + sum([before[index] for index in adding]))
-            beside = sum([met[index] for index in work.beside])
+        before, met, below = met, {}, dict[SchemaPlace, Below]()
+        for place in order:
+            found = _below(place, before, tells_names=tells_names)
+            for edge in place.in_place:
+                found = found.plus(below[edge.place], _factor(place))
+            below[place] = found
             # Capped: where recursion takes several ways, the numbers multiply with every level.
-            met.append(min(1 + work.factor * beside + below, MAX_EXPANSION + 1))
-        if met[position[root]] > MAX_EXPANSION:
+            met[place] = min(size[place] + found.most, MAX_EXPANSION + 1)
+        if met[root] > MAX_EXPANSION:
             return max(depth - 1, 0)
         # What does not grow from one level to the next never will.
         if met == before:
