@@ -123,6 +123,8 @@ class RetryContract:
         self._tools: dict[str, CompiledTool] = {}
         self._calls = TrackedCalls(self._tracker.clear)
         for tool in tools:
+            if isinstance(tool, Tool) and tool.name in self._tools:
+                raise ValueError(f"two tools are named {tool.name!r}: one would replace the other")
             self.register(tool)
 
     @property
@@ -137,6 +139,8 @@ class RetryContract:
         """
         if not isinstance(tool, Tool):
             raise TypeError(f"{tool!r} is no Tool: give Tool(name=…, input_schema=…)")
+        if not tool.name.strip():
+            raise ValueError("the name of a tool is empty: give the one that the model calls it by")
         if tool.max_attempts is not None:
             # For its check of the range alone; the result is not kept.
             replace(self._configuration, max_attempts=tool.max_attempts)
@@ -177,6 +181,9 @@ class RetryContract:
         for value, (name, kinds, what) in zip(given, TAKEN, strict=True):
             if not isinstance(value, kinds):
                 raise TypeError(f"{name} is {value!r:.80}: give {what}")
+        # Attempts that share a blank one would be counted as one call's.
+        if not tool_call_id.strip() or (session_id is not None and not session_id.strip()):
+            raise ValueError("tool_call_id and session_id tell attempts apart: give an id that is not blank")
         if max_attempts is not None:
             replace(self._configuration, max_attempts=max_attempts)  # which knows its range
         started = perf_counter_ns()

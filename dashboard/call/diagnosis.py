@@ -16,7 +16,6 @@ from dashboard.shared.mistakes import by_pattern, kinds_of
 from retrycontract.contract import pointers
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.lifecycle import CallState
-from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.store.models import Attempt
 
 STEP: Final = 72  # px between two marks
@@ -25,6 +24,7 @@ MOST_MARKS: Final = 9  # as many as fit beside the answer; beyond, the oldest ar
 ARTICLES: Final = {
     "string": "a", "number": "a", "boolean": "a", "integer": "an", "array": "an", "object": "an"
 }  # fmt: skip
+MARK: Final = "[REDACTED: "
 EXCERPT: Final = 60  # characters of a value: what is longer is read below
 
 
@@ -60,9 +60,18 @@ class Diagnosis:
             said = (worst.pattern, f"is missing: {_with_article(error.expected_value)}", "")
         else:
             what = f"must be {_with_article(error.expected_value)}"
-            said = (worst.pattern, what, elide_middle(error.actual_value, EXCERPT))
+            said = (worst.pattern, what, _excerpt(error.actual_value))
         place, what, found = said
         return cls(lead, place, what, found, sum(one.is_blocking for one in patterns if one is not worst))
+
+
+def _excerpt(value: str) -> str:
+    """Show how a value begins: its middle may be left out already. A redaction mark is kept whole or left out."""
+    if len(value) <= EXCERPT:
+        return value
+    end = EXCERPT - 1
+    mark = value.rfind(MARK, 0, end + len(MARK) - 1)
+    return f"{value[: mark if mark >= 0 and value.find(']', mark) >= end else end]}…"
 
 
 def _with_article(expected: str) -> str:

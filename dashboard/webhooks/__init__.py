@@ -193,7 +193,7 @@ class MessageLine:
             return "valid", "Delivered"
         if self.message.given_up_at is not None:
             return "expired", "Given up"
-        return ("blocked", "Tried in vain") if self.message.tries else ("pending", "Waits")
+        return ("blocked", "To be retried") if self.message.tries else ("pending", "Waits")
 
     @property
     def body(self) -> Any:

@@ -16,7 +16,13 @@ logger = logging.getLogger("retrycontract")
 
 
 def gather_formatters(given: Mapping[str, Formatter] | None = None) -> Formatters:
-    """Give the custom formatters by tool name or glob; for the same name the given one counts."""
+    """Give the custom formatters by tool name or glob; for the same name the given one counts.
+
+    Raises TypeError for one that cannot be called.
+    """
+    for name, formatter in (given or {}).items():
+        if not callable(formatter):
+            raise TypeError(f"the formatter of {name!r} is {formatter!r:.80}: give a function that takes a Feedback")
     return Formatters({**(given or {}), **_installed(), **(given or {})}, _report)  # the given ones come first
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import uuid
 from collections import deque
@@ -83,6 +84,8 @@ class OpenCalls:
             self._idle.setdefault(call.tool_name, deque()).append(call)
 
 
+# Of a burst, which leaves in its order anyway: a service is done with all of it sooner than when it is asked at once.
+MOST_AT_ONCE = 8
 MAX_SHOWN = 4000  # characters of the arguments that a note repeats
 NOTHING_RAN = "Nothing was executed."
 CALL_AGAIN = "Call the tool again to get the answer."
@@ -123,6 +126,7 @@ class Checkpoint:
         self._judge, self._sanitizer = judge, sanitizer
         self._wait, self._silent_wait = wait, min(wait, silent_wait)
         self._calls = calls or OpenCalls()
+        self._at_once = asyncio.Semaphore(MOST_AT_ONCE)
 
     def is_quick(self, tool_name: str, output: Any) -> bool:
         """Tell whether an attempt is decided on in no time, with nobody to be waited for."""
@@ -164,10 +168,12 @@ class Checkpoint:
 
     async def _verdict(self, call: ConnectionCall, output: Any) -> Verdict:
         attempt = ModelOutput(call.tool_name, output, call_id=call.call_id)
-        try:
-            return await verdict_on(self._judge, attempt)
-        except CallNotOpenError:  # rejected, expired or forgotten since its last attempt: this one begins a new call
-            return await verdict_on(self._judge, replace(attempt, call_id=None))
+        async with self._at_once:
+            try:
+                return await verdict_on(self._judge, attempt)
+            # Rejected, expired or forgotten since its last attempt: this one begins a new call.
+            except CallNotOpenError:
+                return await verdict_on(self._judge, replace(attempt, call_id=None))
 
     async def _ask(self, call: ConnectionCall, verdict: Verdict, patience: ClientPatience) -> Refusal | Forward:
         blocked = _feedback(verdict)

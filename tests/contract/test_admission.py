@@ -257,3 +257,30 @@ def test_a_refusal_survives_pickling() -> None:
 def test_compiling_an_unadmitted_schema_that_is_wrong_raises_too() -> None:
     with pytest.raises(InvalidSchema):
         compile_schema({"$ref": "#/$defs/missing"})
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointers"),
+    [
+        ({"properties": {"n": {"minimum": 5, "maximum": 3}}}, ["/properties/n/minimum"]),
+        ({"exclusiveMinimum": 3, "maximum": 3}, ["/exclusiveMinimum"]),
+        ({"minLength": 4, "maxLength": 3, "minItems": 2, "maxItems": 1}, ["/minItems", "/minLength"]),
+        ({"items": {"type": "integer", "enum": ["a", "b"]}}, ["/items/type"]),
+        ({"type": ["integer", "null"], "const": "a"}, ["/type"]),
+        ({"properties": {"n": {}}, "required": ["n", "z"], "additionalProperties": False}, ["/required"]),
+        ({"anyOf": [{"required": ["z"], "additionalProperties": False}, {}]}, ["/anyOf/0/required"]),
+        # What some value fits.
+        ({"minimum": 3, "maximum": 3, "minLength": 0, "maxLength": 0}, []),
+        ({"type": "number", "enum": [1]}, []),
+        ({"type": "integer", "const": 1.0}, []),
+        ({"type": ["string", "null"], "enum": ["a", None]}, []),
+        ({"required": ["z"], "additionalProperties": False, "patternProperties": {"^z": {}}}, []),
+        ({"properties": {"n": {}}, "required": ["z"]}, []),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 3, "exclusiveMinimum": True}, []),
+        ({"properties": {"minimum": {"const": 5}, "maximum": {"const": 3}}}, []),
+    ],
+)
+def test_a_schema_that_nothing_fits_is_warned_of(schema: Any, pointers: list[str]) -> None:
+    told = examine(schema).warnings
+    assert [warning.pointer for warning in told] == pointers
+    assert all(warning.reason.startswith("No value fits: ") for warning in told)

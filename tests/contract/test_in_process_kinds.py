@@ -70,3 +70,28 @@ def test_an_attempt_without_output_says_why_and_is_no_mistake_of_the_models() ->
 def test_a_response_with_a_number_that_is_too_large_is_no_text_around_json() -> None:
     contract = RetryContract(tools=[Tool(name="t", input_schema=True, kind=Kind.AGENT_RESPONSE)])
     assert [error.error_code for error in contract.check("t", "1", '{"a": 1e999}').errors] == ["VAL-011"]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t\n"])
+def test_a_blank_id_is_refused_for_attempts_that_share_it_would_be_one_calls(blank: str) -> None:
+    contract = RetryContract(tools=[Tool(name="t", input_schema={})])
+    with pytest.raises(ValueError, match="give an id that is not blank"):
+        contract.check("t", blank, {})
+    with pytest.raises(ValueError, match="give an id that is not blank"):
+        contract.check("t", "1", {}, session_id=blank)
+    with pytest.raises(ValueError, match="the name of a tool is empty"):
+        contract.register(Tool(name=blank, input_schema={}))
+
+
+def test_two_tools_of_one_name_and_what_is_no_formatter_are_refused() -> None:
+    tool = Tool(name="t", input_schema={})
+    with pytest.raises(ValueError, match="two tools are named 't'"):
+        RetryContract(tools=[tool, tool])
+    with pytest.raises(TypeError, match="the formatter of 'x' is 5"):
+        RetryContract(tools=[tool], formatters={"x": 5})  # type: ignore[dict-item]
+
+
+def test_retries_with_ids_of_their_own_are_one_call_of_a_session_with_turns() -> None:
+    contract = RetryContract(tools=[Tool(name="t", input_schema={"type": "object", "required": ["a"]})])
+    found = [contract.check("t", f"call_{turn}", {}, session_id="chat", turn=turn).status for turn in (1, 2, 3)]
+    assert found == ["retry", "retry", "blocked"]

@@ -132,6 +132,10 @@ def test_elision_never_cuts_a_redaction_mark() -> None:
         ("pass\u200dword", "pass\\u200dword"),
         ("👍\u200d\u200d👍", "👍\\u200d\\u200d👍"),
         ("x\ufe0f\ufe0f", "x\\ufe0f\\ufe0f"),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("क्\u200dष क्\u200cष", "क्\u200dष क्\u200cष"),
+        ("می\u200d\u200cخ\u200c", "می\\u200d\\u200cخ\\u200c"),
+        ("pass\u200cword م\u200ca", "pass\\u200cword م\\u200ca"),
     ],
 )
 def test_what_cannot_be_seen_is_made_visible(text: str, shown: str) -> None:

@@ -339,6 +339,12 @@ def read_html(desk: Client, call: Call) -> str:
         ({"type": "string", "minLength": 9}, "four", "/value must be a string"),
         ({"enum": ["a", "b"]}, "four", "/value must be one of: a, b"),
         ({"type": "object"}, None, "/value is missing: an object"),
+        ({"maxLength": 9}, "Thank you. " * 40, 'got "Thank you. Thank you. Thank you. Thank you. Thank you. Tha…'),
+        (
+            {"maxLength": 9},
+            "y " * 22 + "token=ghp_" + "Zq8Lw3Xv7Tn2Rk9Yb4Mc6Jd1Hf5Gs0Pu8Ae",
+            f'got "{"y " * 22}token=…',
+        ),
     ],
 )
 def test_the_head_says_in_a_sentence_what_is_wrong(

@@ -168,7 +168,7 @@ def test_the_log_tells_every_try_as_it_went(admin: Client, settings: Settings) -
         make_blocked()
         drain_endpoints(now=now + timedelta(minutes=1), clock=timezone.now, chance=lambda: 0.0)
         text = text_of(admin.get(at(endpoint)))
-        for words in ("call.blocked", "Tried in vain", "Tries 1", "503", "The last 1 try failed"):
+        for words in ("call.blocked", "To be retried", "Tries 1", "503", "The last 1 try failed"):
             assert words in text
         assert "Failing" in text_of(admin.get("/settings/webhooks/"))
         receiver.status = 200

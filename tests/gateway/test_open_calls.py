@@ -1,9 +1,20 @@
 from __future__ import annotations
 
+import asyncio
+import json
+from typing import Any
+
+import httpx2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.mcp.checkpoint import ConnectionCall, OpenCalls
+from retrycontract.client import AsyncClient
+from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.judging.service_judge import ServiceJudge
+from retrycontract.mcp.checkpoint import MOST_AT_ONCE, Checkpoint, ConnectionCall, Forward, OpenCalls
+from retrycontract.mcp.visiting import answer
+from tests.client.scripted import KEY, URL, VALID
 
 NAMES = st.sampled_from(["read_file", "write_file"])
 
@@ -53,3 +64,32 @@ def test_no_call_is_ever_tried_twice_at_the_same_time(steps: list[tuple[str, boo
             call = in_flight.pop(0)
             call.call_id = call.call_id or f"c{number}"
             calls.put_back(call)
+
+
+def test_of_a_burst_only_some_are_judged_at_the_same_time_and_all_in_their_order() -> None:
+    asked: list[str] = []
+    under_way = most = 0
+
+    async def service(_scope: Any, receive: Any, send: Any) -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        asked.append(json.loads((await receive())["body"])["arguments"]["text"])
+        await asyncio.sleep(0.01)
+        under_way -= 1
+        await answer(send, 200, {b"content-type": b"application/json"}, json.dumps(VALID).encode())
+
+    async def story() -> None:
+        async with AsyncClient(URL, KEY, transport=httpx2.ASGITransport(app=service)) as client:
+            judge = ServiceJudge(client, "test", is_patient=False)
+            checkpoint = Checkpoint(judge, ValueSanitizer(RetryConfiguration()), wait=0, silent_wait=0)
+
+            async def tick() -> None: ...
+
+            texts = [f"{number:02}" for number in range(50)]
+            decided = [checkpoint.decide("read_file", {"text": text}, tick, is_heard=False) for text in texts]
+            assert [each.note for each in await asyncio.gather(*decided) if isinstance(each, Forward)] == [None] * 50
+            assert asked == texts
+
+    asyncio.run(story())
+    assert most == MOST_AT_ONCE

@@ -87,6 +87,18 @@ def test_the_operators_words_are_quoted_and_signed_as_such(decision: Decision) -
     assert rendered.startswith("A person ")
 
 
+def test_the_operators_words_arrive_as_they_were_written() -> None:
+    words = "می\u200cخواهم عدد بفرستید\n\tkey:\tvalue 👩\u200d🔧"
+    rendered = answer(make_blocked(), make_user(), Decision.HINT, text=words).rendered
+    assert "> می\u200cخواهم عدد بفرستید\n> \tkey:\tvalue 👩\u200d🔧" in rendered
+
+
+@pytest.mark.parametrize("text", ["", " \n", "\u200b", "\u200b \u2060\ufeff\n"])
+def test_words_that_nobody_sees_are_none(text: str) -> None:
+    with pytest.raises(RefusedAnswerError, match="Write what the agent should read"):
+        draft_guidance(make_blocked(), Decision.HINT, text=text)
+
+
 def test_secrets_in_the_operators_words_do_not_leave() -> None:
     guidance = answer(make_blocked(), make_user(), Decision.HINT, text=f"Use {TOKEN} as key.")
     assert TOKEN not in guidance.rendered + guidance.text

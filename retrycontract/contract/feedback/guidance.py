@@ -77,8 +77,9 @@ def _said(what: str, text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Mark every line as the person's words, so that nothing in them can pose as anything else."""
-    return "\n".join(f"> {visible(line)}" for line in text.strip().splitlines())
+    """Mark every line as the person's words, so that nothing in them can pose as anything else; tabs stay."""
+    lines = ("\t".join(map(visible, line.split("\t"))) for line in text.strip().splitlines())
+    return "\n".join(f"> {line}" for line in lines)
 
 
 def render_expiry(kind: Kind, name: str, waited: timedelta, then: OnExpiry) -> str:

@@ -30,7 +30,9 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 _BLANKS = frozenset({0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164, 0xFFA0})
 _SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
-_ZWJ, _EMOJI_STYLE, _KEYCAP = "\u200d", "\ufe0f", "\u20e3"
+_ZWJ, _ZWNJ, _EMOJI_STYLE, _KEYCAP = "\u200d", "\u200c", "\ufe0f", "\u20e3"
+_VIRAMA = 9  # the combining class of what mutes the vowel of an Indic consonant
+_JOINERS = frozenset({_ZWJ, _ZWNJ, _EMOJI_STYLE})
 
 
 class _Escapes(dict[int, str]):
@@ -66,14 +68,15 @@ _ESCAPES = _Escapes()
 def visible(text: str) -> str:
     """Make control, bidi, zero-width and unassigned characters and lone surrogates visible as escapes.
 
-    A joiner or style selector stays where it holds an emoji together.
+    A joiner or style selector stays where it holds an emoji together, and where a script is written with it: between
+    Arabic letters, behind an Indic consonant without its vowel (IDNA's rule for joiners, RFC 5892).
     """
     if text.isprintable() and (text.isascii() or not bool(_blank_pattern().search(text))):
         return text
-    if _ZWJ not in text and _EMOJI_STYLE not in text:
+    if _JOINERS.isdisjoint(text):
         return text.translate(_ESCAPES)
     return "".join(
-        character if _joins_emoji(text, index) else _ESCAPES[ord(character)] for index, character in enumerate(text)
+        character if _joins(text, index) else _ESCAPES[ord(character)] for index, character in enumerate(text)
     )
 
 
@@ -83,9 +86,16 @@ def _blank_pattern() -> Any:
     return re2.compile("[" + "".join(points) + "\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 
-def _joins_emoji(text: str, index: int) -> bool:
-    """Say whether the joiner or selector at the index stands between, or after, symbols."""
+def _joins(text: str, index: int) -> bool:
+    """Say whether the joiner or selector at the index stands between, or after, symbols or letters that it joins."""
     character = text[index]
+    if character in (_ZWJ, _ZWNJ) and index and text[index + 1 : index + 2].isalpha():
+        before = text[index - 1]
+        if unicodedata.combining(before) == _VIRAMA:
+            return True
+        is_arabic = unicodedata.bidirectional(text[index + 1]) == "AL" == unicodedata.bidirectional(before)
+        if is_arabic and character == _ZWNJ:
+            return True
     if character == _ZWJ:
         before = text[index - 1] if index else ""
         return (

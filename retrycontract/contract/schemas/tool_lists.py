@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 from retrycontract.contract import pointers
 from retrycontract.contract.advice.names import MAX_LENGTH, slips_between
 from retrycontract.contract.errors import WrongInputError
+from retrycontract.contract.json_types import type_name
 from retrycontract.contract.schemas.document import (
     InvalidSchema,
     SchemaFault,
@@ -151,8 +152,16 @@ def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name)).casefold()
 
 
+BOUNDS = [
+    ("minimum", "maximum"), ("minimum", "exclusiveMaximum"), ("exclusiveMinimum", "maximum"), ("minItems", "maxItems"),
+    ("exclusiveMinimum", "exclusiveMaximum"), ("minLength", "maxLength"), ("minProperties", "maxProperties"),
+]  # fmt: skip
+# What else may declare the fields of an object.
+ELSEWHERE = {"patternProperties", "$ref", "$dynamicRef"}
+
+
 def oversights(document: dict[str, Any]) -> tuple[SchemaWarning, ...]:
-    """Warn of what does nothing silently: a keyword that is misspelt, and a format that nobody checks."""
+    """Warn of what does nothing silently (a misspelt keyword, an unknown format), and of what no value fits."""
     warnings: list[SchemaWarning] = []
     seen: dict[str, str | None] = {}  # of which no more are looked at than a person would mend
     for trail, schema in _schemas(document):
@@ -168,7 +177,40 @@ def oversights(document: dict[str, Any]) -> tuple[SchemaWarning, ...]:
             advice = f"did you mean `{meant}`?" if meant else f"checked are {', '.join(FORMATS)}."
             reason = f"Nothing checks the format `{excerpt(form)}`; {advice}"
             warnings.append(SchemaWarning(pointers.join(pointer_of(trail), "format"), reason))
+        if len(warnings) < MAX_UNKNOWN:
+            warnings += (
+                SchemaWarning(pointers.join(pointer_of(trail), keyword), f"No value fits: {reason}.")
+                for keyword, reason in _contradictions(schema)
+            )
     return tuple(sorted(warnings, key=lambda warning: warning.pointer))
+
+
+def _contradictions(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Find what no value can meet, keyword by keyword: whoever is told to mend one breaks the other."""
+    for least, most in BOUNDS:
+        low, high = schema.get(least), schema.get(most)
+        is_number = all(isinstance(bound, int | float) and not isinstance(bound, bool) for bound in (low, high))
+        if is_number and (low > high or (low == high and "exclusive" in (least + most))):  # type: ignore[operator]
+            yield least, f"`{least}` is {low} and `{most}` {high}"
+    options = schema.get("enum")
+    if isinstance(options, list) and not options:
+        yield "enum", "`enum` lists nothing"
+    named = schema.get("type")
+    types = {named} if isinstance(named, str) else {each for each in named or () if isinstance(each, str)}
+    allowed = options if isinstance(options, list) else [schema["const"]] if "const" in schema else []
+    if types and allowed and not any(types & _types_of(option) for option in allowed):
+        yield "type", f"what is allowed is no {' or '.join(sorted(types))}"
+    if schema.get("additionalProperties") is False and not schema.keys() & ELSEWHERE:
+        declared, required = schema.get("properties"), schema.get("required")
+        if isinstance(required, list) and isinstance(declared, dict | None):
+            for name in (name for name in required if isinstance(name, str) and name not in (declared or {})):
+                yield "required", f"`{excerpt(name)}` is required, and no field of that name is allowed"
+
+
+def _types_of(value: Any) -> set[str]:
+    found = type_name(value)
+    is_whole = found == "number" and isinstance(value, float) and value.is_integer()
+    return {found, "number"} if found == "integer" else {found, "integer"} if is_whole else {found}
 
 
 def _meant(name: str, known: Collection[str]) -> str | None:

@@ -17,6 +17,7 @@ from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.guidance import MAX_TEXT, Answer, render_guidance
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.outputs import Kind
+from retrycontract.contract.outputs.thoughts import INVISIBLE
 from retrycontract.contract.redaction.changes import make_patch
 from retrycontract.contract.redaction.sanitizer import has_redaction
 from retrycontract.contract.schemas.document import InvalidSchema
@@ -106,7 +107,7 @@ def draft_guidance(
     if len(text) > MAX_TEXT:
         raise RefusedAnswerError(f"The text has {len(text)} characters; at most {MAX_TEXT} can be sent.")
     answer = Answer(decision, text, grant=decision.grant(grant))
-    if decision.entry.needs_text and not text:
+    if decision.entry.needs_text and not text.strip(f"{INVISIBLE} \t\r\n"):
         raise RefusedAnswerError("Write what the agent should read.")
     if decision.entry.takes_arguments:
         answer = _corrected(call, base, answer, arguments)
