@@ -318,6 +318,9 @@ def test_the_command_says_the_same_and_blocks_what_it_cannot_have_checked(agent:
     refused = hook(agent, json.dumps(payload(session, RIGHT)), RETRYCONTRACT_API_KEY="rc_00000000_unknown")
     assert refused.returncode == 2
     assert refused.stderr.startswith("retrycontract: the service answers 401")
+    astray = hook(agent, json.dumps(payload(session, RIGHT)), "--url", f"{agent.service.url}/wrong")
+    assert (astray.returncode, astray.stdout, "<" in astray.stderr) == (2, "", False)
+    assert f"{agent.service.url}/wrong/hooks its address" in astray.stderr
     torn = hook(agent, "{")
     assert (torn.returncode, torn.stdout) == (2, "")
     away = hook(agent, "{}", "--url", "http://127.0.0.1:9")
