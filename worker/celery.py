@@ -65,6 +65,8 @@ def make_app(service: ServiceSettings) -> Celery:
         broker_connection_retry_on_startup=True,
         # For ever: while Redis is away the sweep judges, and a worker that gave up would hear no ring afterwards.
         broker_connection_max_retries=None,
+        # The same for one that answers and takes nothing in, since it is full or a replica: by default a worker ends.
+        broker_channel_error_retry=True,
         broker_transport_options={
             # Longer than any task may take: with a shorter one Redis hands out a task again that is still being worked
             # on.

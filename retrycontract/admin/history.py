@@ -54,7 +54,7 @@ class CallAdmin(Page):
     list_filter = ("state", "kind", "agent")
     list_select_related = ("agent",)
     search_fields = ("public_id",)
-    search_help_text = "Finds the exact id of a call or a session, and calls of tools whose name begins so."
+    search_help_text = "Finds a part of a tool’s name, the beginning of an id, and words of goals and values."
     fieldsets = (
         (None, {"fields": ("public_id", "agent", "kind", "shown_tool", "tool", "version", "state")}),
         ("Attempts", {"fields": ("attempts_made", "attempts_allowed", "last_turn", "shown_tool_call_id")}),
@@ -73,8 +73,9 @@ class CallAdmin(Page):
 
     @admin.display(ordering="attempts_made")
     def attempts(self, call: Call) -> str:
-        """Say how many were made of how many."""
-        return f"{call.attempts_made} of {call.attempts_allowed}"
+        """Say how many were made, and where more may come of how many."""
+        is_whole = call.has_ended or call.attempts_made > call.attempts_allowed
+        return str(call.attempts_made) if is_whole else f"{call.attempts_made} of {call.attempts_allowed}"
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

@@ -57,7 +57,6 @@ class ResponsePageOut(BaseModel):
 
 def get_agent_responses(request: HttpRequest, query: Annotated[ResponseQuery, Query()]) -> ResponsePageOut:
     """Read the log of your agent's responses, a page at a time."""
-    problems.refuse_others(request, ResponseQuery)
     agent: Agent = request.auth  # type: ignore[attr-defined]  # ninja puts what ApiKeyAuth returns here
     filters = ResponseFilters(agent=agent, **query.model_dump(exclude={"cursor", "limit"}))
     try:

@@ -119,6 +119,9 @@ TOOL_LISTS: Final[dict[str, Any]] = {
 }
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+# Blank, as a template that nobody filled in leaves it, it would join everybody's calls.
+_NOT_BLANK = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
+SessionId = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=_NOT_BLANK)]
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
 ONE_OUTPUT: dict[str, Any] = {"oneOf": [{"required": ["arguments"]}, {"required": ["raw"]}]}
 # Where the model could not be asked there is no output: `arguments` is null.

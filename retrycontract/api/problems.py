@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from functools import wraps
 from typing import Annotated, Any, Final
 
 from django.conf import settings
@@ -16,6 +17,7 @@ from ninja.errors import HttpError
 from ninja.errors import ValidationError as BodyError
 from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
+from ninja.router import BoundRouter
 from pydantic import BaseModel, Field
 
 from retrycontract.api import openapi
@@ -43,7 +45,8 @@ from retrycontract.usecases.tools.register_tool import ToolChangedError
 
 STATUS: Final = {
     "bad-json": 400,
-    "http-error": 400,  # what the framework refuses: a host that is not ours
+    "http-error": 400,  # what else the framework refuses
+    "unknown-host": 400,
     "no-key": 401,
     "unknown-key": 401,
     "missing-scope": 403,
@@ -98,8 +101,8 @@ class ProblemOut(BaseModel):
 
 # Whatever is asked. A body is refused by its size before anything else is looked at, also where none is read.
 ALWAYS: Final = (
-    "http-error", "no-key", "unknown-key", "missing-scope", "body-too-large", "too-many-requests", "internal", "busy",
-    "database-unavailable",
+    "http-error", "unknown-host", "no-key", "unknown-key", "missing-scope", "body-too-large", "too-many-requests",
+    "internal", "busy", "database-unavailable",
 )  # fmt: skip
 OF_BODIES: Final = ("bad-json", "encoded-body", "not-json", "invalid-request")
 OF_WORK: Final = ("too-much-work",)  # where outputs or schemas are checked
@@ -160,14 +163,31 @@ class Problem(Exception):  # noqa: N818 - the RFC's word for it
         super().__init__(detail)
 
 
-def refuse_others(request: HttpRequest, filters: type[BaseModel]) -> None:
-    """Raise Problem 422 for words of the query that are no filter: a misspelt one must not widen the answer."""
-    others = sorted(set(request.GET) - set(filters.model_fields))[:MAX_FAULTS]
-    if others:
-        known = ", ".join(filters.model_fields)
-        errors = [{"pointer": _shown(_location((name,))), "code": "extra_forbidden", "detail": f"known are {known}"}
-                  for name in map(sanitizer().redact_name, others)]  # fmt: skip
-        raise Problem(422, "invalid-request", "Correct the words of the query named in 'errors'.", errors=errors)
+def refuse_others(operation: Operation) -> None:
+    """Make an operation refuse words of the query that it does not know, or that come twice: none has no effect."""
+    asked = [model for model in operation.models if model.__ninja_param_source__ == "query"]
+    known = [name for model in asked for name in model.__ninja_flatten_map__]
+    lists = [name for model in asked for name in model.__ninja_collection_fields__]
+    told = f"known are {', '.join(known)}" if known else "this address takes none"
+    answer = operation.view_func
+
+    @wraps(answer)
+    def answer_known(request: HttpRequest, **values: Any) -> Any:
+        faults = [
+            {"pointer": _shown(_location((sanitizer().redact_name(name),))), "code": code, "detail": detail}
+            for name, given in sorted(request.GET.lists())
+            for is_wrong, code, detail in (
+                (name not in known, "extra_forbidden", told),
+                (len(given) > 1 and name not in lists, "repeated", "give it once"),
+            )
+            if is_wrong
+        ]  # fmt: skip
+        if faults:
+            detail = "Correct the words of the query named in 'errors'."
+            raise Problem(422, "invalid-request", detail, errors=faults[:MAX_FAULTS])
+        return answer(request, **values)
+
+    operation.view_func = answer_known
 
 
 def problem_response(status: int, code: str, detail: str, **extra: Any) -> HttpResponse:
@@ -189,6 +209,12 @@ def problem_response(status: int, code: str, detail: str, **extra: Any) -> HttpR
     return response
 
 
+def unknown_host() -> HttpResponse:
+    """Answer a request under a name that is not the service's; the name is not repeated."""
+    detail = "This service is not asked by that host: use its own name, or add this one to RETRYCONTRACT_ALLOWED_HOSTS."
+    return problem_response(400, "unknown-host", detail)
+
+
 class ProblemAPI(NinjaAPI):
     """Answer every exception with a problem document, and say so in the OpenAPI document."""
 
@@ -196,6 +222,15 @@ class ProblemAPI(NinjaAPI):
         super().__init__(**options)
         for exception, handler in HANDLERS.items():
             self.add_exception_handler(exception, handler)
+
+    def _get_bound_routers(self) -> list[BoundRouter]:
+        is_first = self._bound_routers_cache is None
+        routers = super()._get_bound_routers()
+        for router in routers if is_first else ():
+            for view in router.path_operations.values():
+                for operation in view.operations:
+                    refuse_others(operation)
+        return routers
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
         """Write the document, headers and problems included."""

@@ -94,7 +94,8 @@ class ApiKeyAuth(HttpBearer):
     def _refuse_what_is_beyond(self, key: ApiKey) -> None:
         for scope in self.needed:
             if scope not in key.granted:
-                detail = f"This key has not the scope '{scope}'. Use one that has; create_agent --scopes makes it."
+                making = "'retrycontract agent create --scopes'"
+                detail = f"This key has not the scope '{scope}'. Use one that has; {making} makes it."
                 raise Problem(403, "missing-scope", detail)
 
 

@@ -107,7 +107,6 @@ def post_call(
 )
 def get_calls(request: HttpRequest, filters: Annotated[schemas.CallFilters, Query()]) -> schemas.CallPage:
     """List your calls, the newest first, a page at a time."""
-    problems.refuse_others(request, schemas.CallFilters)
     calls = Call.objects.of(agent_of(request))
     try:
         found = calls.filter(**filters.of_call).page(after=filters.cursor, size=filters.limit + 1)
@@ -126,7 +125,12 @@ def get_calls(request: HttpRequest, filters: Annotated[schemas.CallFilters, Quer
     )
 
 
-@api.get("/calls/{call_id}", auth=READ, response={200: schemas.CallOut, **refusals("not-found")}, tags=["calls"])
+@api.get(
+    "/calls/{call_id}",
+    auth=READ,
+    response={200: schemas.CallOut, **refusals("not-found", "invalid-request")},
+    tags=["calls"],
+)
 def get_call(request: HttpRequest, call_id: str) -> schemas.CallOut:
     """Read a call with its history; outputs are redacted."""
     return presenters.call(_call(request, call_id))
@@ -168,7 +172,7 @@ def get_wait(
 @api.get(
     "/calls/{call_id}/guidance",
     auth=SUBMIT,
-    response={200: schemas.GuidanceOut, **refusals("not-found", "no-guidance")},
+    response={200: schemas.GuidanceOut, **refusals("not-found", "invalid-request", "no-guidance")},
     tags=["guidance"],
 )
 def get_guidance(request: HttpRequest, call_id: str) -> schemas.GuidanceOut:
@@ -256,7 +260,6 @@ def get_events(
     request: HttpRequest, filters: Annotated[EventFilters, Query()], last_event_id: LastEventId = None
 ) -> HttpResponse:
     """Follow what happens to your calls: server-sent events, each at least once; drop what comes again by its id."""
-    problems.refuse_others(request, EventFilters)
     agent = agent_of(request)
     call = _call(request, filters.call_id) if filters.call_id else None
     begin = event_stream.begin(agent, filters.cursor, last_event_id)

@@ -28,6 +28,7 @@ from retrycontract.api.openapi import (
     InputSchema,
     OwnWords,
     Seconds,
+    SessionId,
     TokenCount,
     ToolName,
     Turn,
@@ -135,7 +136,7 @@ class CallIn(WithOutput):
     tool: ToolName
     tool_call_id: Identifier = Field(description="The provider's id; the ToolResult bears it.")
     call_id: Identifier | None = Field(None, description="Our id of the call that this attempt continues.")
-    session_id: Identifier | None = None
+    session_id: SessionId | None = None
     turn: Turn | None = None
     task_id: Identifier | None = None
     correlation_id: Identifier | None = None

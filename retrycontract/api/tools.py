@@ -188,7 +188,6 @@ def get_tools(
     if_none_match: IfNoneMatch = None,
 ) -> Status[Any]:
     """List the tools of your namespace by name, a page at a time; 304 when If-None-Match names the page's ETag."""
-    problems.refuse_others(request, ToolQuery)
     tools = Tool.objects.of(agent_of(request).namespace, query.kind)
     found = tools.page(after=query.cursor, size=query.limit + 1)
     shown = found[: query.limit]

@@ -10,11 +10,12 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.core.exceptions import DisallowedHost
 from django.core.handlers.exception import convert_exception_to_response
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed, QueryDict
 from django.utils.module_loading import import_string
 
-from retrycontract.api.problems import CONTENT_TYPE, problem_response
+from retrycontract.api.problems import CONTENT_TYPE, problem_response, unknown_host
 from retrycontract.api.routes import HEAD_ONLY, PENDING_HEADER
 from retrycontract.config.logs import follow, forget
 from retrycontract.contract.events import read_traceparent
@@ -129,7 +130,13 @@ class ProblemResponses:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self._get_response(request)
         is_page = response.status_code >= 400 and response["Content-Type"] != CONTENT_TYPE
-        return _as_problem(response) if is_page and request.path_info.startswith(API_PREFIX) else response
+        if not is_page or not request.path_info.startswith(API_PREFIX):
+            return response
+        try:
+            request.get_host()
+        except DisallowedHost:
+            return unknown_host()
+        return _as_problem(response)
 
 
 def _as_problem(response: HttpResponse) -> HttpResponse:

@@ -36,7 +36,11 @@ def read_toml(source: str) -> Iterator[SourceFault]:
         else:
             end = source.rstrip()
             line, column = end.count("\n") + 1, len(end) - end.rfind("\n")
-            toml_fault = SourceFault(FaultKind.TRUNCATED, f"the file was cut off: {reason}", line, column)
+            # What is said twice is whole, wherever it stands.
+            is_wrong = reason.startswith(("Cannot ", "Duplicate "))
+            kind = FaultKind.SYNTAX if is_wrong else FaultKind.TRUNCATED
+            told = reason if is_wrong else f"the file was cut off: {reason}"
+            toml_fault = SourceFault(kind, told, line, column)
         yield toml_fault
     except ValueError:  # Python's limit against numbers that take long to read; it names no place
         yield SourceFault(FaultKind.SYNTAX, "an integer has too many digits to be read")
@@ -54,7 +58,10 @@ def read_yaml(source: str) -> Iterator[SourceFault]:
         if all(_is_null(document) for document in yaml.compose_all(source, Loader=loader)):
             yield placeholder("comments")
     except yaml.MarkedYAMLError as error:
-        yield _yaml_fault(error.problem or error.context or "syntax error", error.problem_mark, source)
+        # A line that ended has no colon to come: it is told at its own place, and not as cut off.
+        is_bare = error.context == "while scanning a simple key" and source.endswith("\n")
+        mark = error.context_mark if is_bare else error.problem_mark
+        yield _yaml_fault(error.problem or error.context or "syntax error", mark, source)
     except yaml.YAMLError:
         yield SourceFault(FaultKind.SYNTAX, "it holds a character that YAML does not allow")
     except RecursionError:

@@ -72,7 +72,7 @@ class LiteLLMVisit(GuardrailVisit):
         if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= LONGEST_WAIT:
             raise NoPayloadError(422, f"additional_provider_specific_params.wait is 0 to {LONGEST_WAIT:g} seconds.")
         session = payload.value.get("litellm_trace_id")
-        calls = [_made(call, session if isinstance(session, str) else "") for call in _listed(made)]
+        calls = [_made(call, session if isinstance(session, str) and session.strip() else "") for call in _listed(made)]
         return self._decision(client, key, calls, wait)
 
     def unchecked(self, payload: Message) -> Said:  # noqa: ARG002 - others look at it

@@ -216,6 +216,7 @@ class HookVisit(CheckedVisit):
         if not isinstance(tool, str) or not tool:
             return 200, _decided("deny", NAMELESS) if asks else {}
         session, use_id = (str(payload.value.get(name) or "") for name in ("session_id", "tool_use_id"))
+        session = session if session.strip() else ""  # a template that nobody filled in is no conversation
         if not is_whole(f"{tool}{session}{use_id}"):
             return 200, _decided("deny", HALF) if asks else {}
         if event in AFTER:

@@ -334,3 +334,12 @@ def test_the_log_of_django_stays_empty(admin: Client, ada: User) -> None:
 
 def test_the_checks_of_django_find_nothing_wrong_with_the_pages() -> None:
     call_command("check", "admin", fail_level="WARNING")
+
+
+def test_the_list_of_calls_says_of_how_many_attempts_only_where_more_may_come(admin: Client) -> None:
+    call = make_blocked()
+    assert ">3 of 3<" in admin.get("/admin/retrycontract/call/").content.decode()
+    submit(make_agent(), RIGHT, call=call)
+    page = admin.get("/admin/retrycontract/call/").content.decode()
+    assert (">4<" in page, ">4 of 3<" in page) == (True, False)
+    assert "Finds a part of a tool’s name" in page

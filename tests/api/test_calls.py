@@ -359,3 +359,19 @@ def test_an_attempt_at_a_call_of_another_tool_is_refused(door: Door) -> None:
 def test_a_version_that_the_tool_does_not_have_is_refused(door: Door) -> None:
     assert door.submit(RIGHT, version="0" * 64).code == "version-not-found"
     assert not Call.objects.exists()
+
+
+MARKED = {"type": "object", "properties": {"note": {"type": "string", "x-sensitive": True}}, "required": ["note"]}
+
+
+@pytest.mark.parametrize("text", ['{"note": "%"', "{'note': '%'}", "note: %", '[{"note": "%"}]', '"%"', "%"])
+def test_what_a_schema_marks_is_neither_stored_nor_shown_whatever_the_output_looks_like(door: Door, text: str) -> None:
+    make_tool(door.agent, "marked", MARKED)
+    word = "plain" + "word"
+    fields = {"raw": text.replace("%", word), "session_id": "s", "said": f"I wrote it. note: {word}!"}
+    told = [door.post("/calls", {"tool": "marked", "tool_call_id": "id_1"} | fields) for _ in range(3)]
+    call = call_of(told[-1].body)
+    shown = door.get(f"/calls/{call.public_id}").body
+    assert shown["state"] == "blocked"
+    assert word not in str([reply.body for reply in told]) + str(shown)
+    assert word not in str([*call.attempts.values(), *Event.objects.values(), *Call.objects.values()])

@@ -364,10 +364,6 @@ def test_where_nothing_is_a_problem_document_says_so(door: Door, method: str, pa
     assert door.send(method, path).status == status
 
 
-def test_a_host_that_is_not_ours_is_refused_in_a_problem_document(door: Door) -> None:
-    assert door.send("GET", "/nothing", Host="elsewhere.example").code == "http-error"
-
-
 def replies(door: Door) -> list[Reply]:
     """Register and submit, so that something could be left behind."""
     return [door.put("/tools/deploy", {"input_schema": DEPLOY}), door.submit(RIGHT)]
@@ -378,3 +374,61 @@ def test_no_answer_sets_a_cookie_and_none_is_read(door: Door) -> None:
         assert "Set-Cookie" not in reply.headers
         assert "Cookie" not in reply.headers.get("Vary", "")
     assert Tool.objects.count() == 1
+
+
+@pytest.mark.parametrize(("method", "path", "body"), [ROUTES[name] for name in ROUTES if name != "nowhere"])
+def test_a_word_of_the_query_that_has_no_effect_is_refused(
+    door: Door, answered: Call, method: str, path: str, body: Any
+) -> None:
+    """A misspelt one would wait for something else, show another version, or leave a filter out."""
+    path = path.format(id=answered.public_id)
+    asked = f"{path}{'&' if '?' in path else '?'}wat=1"
+    reply = door.send(method, asked, body)
+    assert (reply.status, reply.code) == (422, "invalid-request")
+    (error,) = reply.body["errors"]
+    assert (error["pointer"], error["code"]) == ("/wat", "extra_forbidden")
+    assert error["detail"].startswith(("known are ", "this address takes none"))
+
+
+@pytest.mark.parametrize(
+    ("path", "pointers", "detail"),
+    [
+        ("/calls?state=blocked&state=valid", ["/state"], "give it once"),
+        ("/calls?session_id=a&session_id=a", ["/session_id"], "give it once"),
+        ("/calls/{id}/wait?fr=verdict", ["/fr"], "known are for, attempt, render"),
+        ("/calls/{id}/wait?for=verdict&for=guidance", ["/for"], "give it once"),
+        ("/calls/{id}?x=1", ["/x"], "this address takes none"),
+        ("/tools/deploy?version=1", ["/version"], "this address takes none"),
+        ("/tools?Kind=tool_call&x=1", ["/Kind", "/x"], "known are kind"),
+        ("/events?type=call.blocked", ["/type"], "known are "),
+        ("/agent-responses?turn=1&turn=2", ["/turn"], "give it once"),
+        ("/calls?STATE=blocked&STATE=valid", ["/STATE", "/STATE"], "known are "),
+    ],
+)
+def test_a_word_of_the_query_is_named_with_those_that_are_known(
+    door: Door, answered: Call, path: str, pointers: list[str], detail: str
+) -> None:
+    reply = door.get(path.format(id=answered.public_id))
+    assert (reply.status, reply.code) == (422, "invalid-request")
+    assert [error["pointer"] for error in reply.body["errors"]] == pointers
+    assert reply.body["errors"][0]["detail"].startswith(detail)
+    # Nothing is told without a key, not even what would be known.
+    door.key = ""
+    assert door.get(path.format(id=answered.public_id)).status == 401
+
+
+@pytest.mark.parametrize("blank", [" ", "   ", "\u00a0", "\u3000", "\u2003 "])
+def test_a_session_of_blanks_is_refused(door: Door, blank: str) -> None:
+    """It is a template that nobody filled in, and would join everybody's calls."""
+    make_tool(door.agent)
+    reply = door.submit(WRONG, session_id=blank)
+    assert (reply.status, reply.body["errors"][0]["pointer"]) == (422, "/session_id")
+    assert door.submit(WRONG, session_id=" a ").status == 200
+
+
+@pytest.mark.parametrize("path", ["/tools", "/calls/x", "/nothing", "/openapi.json"])
+def test_a_host_that_is_not_ours_is_told_by_which_setting(door: Door, path: str) -> None:
+    reply = door.send("GET", path, Host="evil.example")
+    assert (reply.status, reply.code) == (400, "unknown-host")
+    assert "RETRYCONTRACT_ALLOWED_HOSTS" in reply.body["detail"]
+    assert "evil" not in reply.text

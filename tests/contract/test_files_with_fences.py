@@ -63,7 +63,7 @@ def test_a_broken_file_does_not_pass_for_what_stands_in_its_fence(name: str, ans
 
 def test_a_long_line_before_a_fence_is_judged_in_one_walk() -> None:
     # Where each sign begins a walk to the line's end, this takes hours.
-    assert check("a.yaml", "- " + "!- " * 500_000 + f"\n  {F}\n  x\n  {F}\n").parsed == "  x\n"
+    assert check("a.yaml", "- " + "!- " * 500_000 + f"\n  {F}\n  x\n  {F}\n").parsed == "x\n"
 
 
 # Each way of handing a file over, with what the fence holds; `{}` is the fenced file.
@@ -126,3 +126,25 @@ def test_a_fenced_file_that_holds_fences_ends_with_its_own(name: str, source: st
 def test_a_fenced_file_may_say_what_a_refusal_says(name: str, tag: str, source: str) -> None:
     found = check(name, f"{F}{tag}\n{source}{F}")
     assert (found.is_valid, found.parsed) == (True, source), found.errors
+
+
+LISTED = (
+    ("a.py", f"  {F}python\n  def f():\n      return 1\n  {F}\n", "def f():\n    return 1\n"),
+    ("a.py", f"1. Here:\n\n   {F}python\n   x = 1\n   {F}\n", "x = 1\n"),
+    (
+        "a.py", f"- item\n\n    {F}python\n    x = 1\n\n    if x:\n        x = 2\n    {F}\n",
+        "x = 1\n\nif x:\n    x = 2\n",
+    ),
+    ("a.py", f"- item\n    {F}python\n    x = 1\n    {F}\n\nThat is it.\n", "x = 1\n"),
+    ("a.py", "- a\n  - b:\n      ~~~py\n      x = 1\n      ~~~\n", "x = 1\n"),
+    ("a.yaml", f"  {F}yaml\n  a:\n    - b\n  {F}\n", "a:\n  - b\n"),
+    ("a.json", f"10. So:\n\n    {F}json\n    {{\n      \"a\": 1\n    }}\n    {F}\n", '{\n  "a": 1\n}\n'),
+    ("a.go", f"* this\n* then\n\n    {F}go\n    package main\n    {F}\n", "package main\n"),
+    ("a.py", f"   {F}python\n   x = 1\n y = 2\n   {F}\n", "x = 1\ny = 2\n"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "answer", "file"), LISTED)
+def test_a_fence_that_is_indented_indents_no_file(name: str, answer: str, file: str) -> None:
+    found = check(name, answer)
+    assert (found.is_valid, found.parsed) == (True, file), found.errors

@@ -293,6 +293,13 @@ def test_nothing_that_a_model_writes_raises(arguments: Any) -> None:
         (lambda: Tool(name="t", input_schema=SCHEMA, checks=print), "give a list of functions"),
         (lambda: Tool(name="t", input_schema=SCHEMA, checks=[5]), "give a list of functions"),
         (lambda: contract().check(None, "c1", {}), "tool_name is None: give a text"),
+        *[
+            (
+                lambda blank=blank: contract().check("read_file", "c1", {}, session_id=blank),
+                "give an id that is not blank",
+            )
+            for blank in ("", " ", "\u3000")
+        ],
         (lambda: contract().check("read_file", 5, {}), "tool_call_id is 5: give a text"),
         *[
             (lambda name=name: contract().check("read_file", "c1", {}, **{name: object()}), f"{name} is <object")

@@ -91,11 +91,9 @@ CASES: dict[str, tuple[Any, Any, list[dict[str, Any]], str]] = {
         fields("n", n={"type": "integer", "default": 7}), {"n": None}, [replaced("/n", 7)],
         "send a value instead of null in 'n': 7",
     ),
-    "null-for-a-required-object": (
-        fields("o", o={"type": "object"}), {"o": None}, [replaced("/o", {})], "send 'o' as an empty object: {}",
-    ),
-    "null-for-a-required-array": (
-        fields("tags", tags=TEXTS), {"tags": None}, [replaced("/tags", [])], "send 'tags' as an empty array: []",
+    "null-for-an-array-without-items": (
+        fields("tags", tags=TEXTS | {"maxItems": 0}), {"tags": None}, [replaced("/tags", [])],
+        "send a value instead of null in 'tags': []",
     ),
     "array-for-no-arguments": (fields(), [], [replaced("", {})], "send the arguments as an empty object: {}"),
     "null-for-no-arguments": (fields(), None, [replaced("", {})], "send the arguments as an empty object: {}"),
@@ -212,10 +210,16 @@ CASES: dict[str, tuple[Any, Any, list[dict[str, Any]], str]] = {
         fields("v", v={"const": "1.0", "default": "x"}), {}, [{"op": "add", "path": "/v", "value": "1.0"}],
         "provide the missing 'v' field: \"1.0\"",
     ),
-    "missing-array": (
-        fields("tags", tags=TEXTS), {}, [{"op": "add", "path": "/tags", "value": []}],
-        "provide the missing 'tags' field ([] if there are none)",
-    ),
+    **{
+        f"missing-with-{json.dumps(schema)}": (
+            fields("v", v=schema), {}, [{"op": "add", "path": "/v", "value": value}],
+            f"provide the missing 'v' field: {json.dumps(value)}",
+        )
+        for schema, value in (
+            (TEXTS | {"maxItems": 0}, []), ({"type": "object", "maxProperties": 0}, {}),
+            (TEXT | {"maxLength": 0}, ""), ({"type": "null"}, None), (TEXTS | {"default": ["a"]}, ["a"]),
+        )
+    },
     "missing-beside-another": (
         {"properties": {"a": WHOLE, "b": {"default": 1}}, "dependentRequired": {"a": ["b"]}}, {"a": 1},
         [{"op": "add", "path": "/b", "value": 1}], "provide the missing 'b' field: 1",
@@ -233,7 +237,7 @@ def test_a_near_miss_is_said_in_words_and_mended_by_its_patch(
     assert judged(schema, apply_patch(findings.parsed, combined_patch(findings.errors))).errors == ()
 
 
-@pytest.mark.parametrize("name", ["other-case", "arguments-in-arguments", "one-level-too-low", "missing-array"])
+@pytest.mark.parametrize("name", ["other-case", "arguments-in-arguments", "one-level-too-low", "missing-constant"])
 def test_a_missing_field_of_an_open_object_is_a_near_miss_too(name: str) -> None:
     schema, value, patch, hint = CASES[name]
     findings = judged(schema | {"additionalProperties": True}, value, strict=False)
@@ -259,6 +263,20 @@ NO_NEAR_MISS: dict[str, tuple[Any, Any]] = {
     "missing-without-a-hint-of-it": (fields("action", action=TEXT), {}),
     "missing-choice": (fields("action", action={"enum": ["a", "b"]}), {}),
     "missing-array-with-items": (fields("tags", tags=TEXTS | {"minItems": 1}), {}),
+    "missing-array": (fields("tags", tags=TEXTS), {}),
+    "missing-array-beside-what-is-there": (fields("to", "s", to=TEXTS, s=TEXT), {"s": "x"}),
+    "missing-array-that-may-be-null": (fields("tags", tags={"type": ["array", "null"]}), {}),
+    "missing-object": (fields("o", o={"type": "object"}), {}),
+    "missing-object-with-a-constant": (fields("o", o=fields("v", v={"const": 1})), {}),
+    "missing-boolean": (fields("on", on=YES), {}),
+    "missing-number": (fields("n", n={"type": "integer", "minimum": 1, "maximum": 10}), {}),
+    "missing-text-that-may-be-empty": (fields("a", a=TEXT | {"minLength": 0}), {}),
+    "missing-array-in-an-item": (fields(rows={"type": "array", "items": fields("ids", ids=TEXTS)}), {"rows": [{}]}),
+    "null-for-a-required-array": (fields("tags", tags=TEXTS), {"tags": None}),
+    "null-for-a-required-object": (fields("o", o={"type": "object"}), {"o": None}),
+    "null-for-an-item": (fields(rows={"type": "array", "items": {"type": "object"}}), {"rows": [None]}),
+    "null-for-a-required-boolean": (fields("on", on=YES), {"on": None}),
+    "null-for-a-required-number": (fields("n", n=WHOLE | {"minimum": 0}), {"n": None}),
     "text-for-arguments-of-two": (fields("a", "b", a=TEXT, b=TEXT), "x"),
     "choice-that-two-could-mean": (fields(lang={"enum": ["en_US", "en_GB"]}), {"lang": "en"}),
     "choice-out-of-nowhere": (fields(region={"enum": ["EU", "NA"]}), {"region": "north-america"}),
@@ -282,8 +300,27 @@ def test_where_one_would_have_to_guess_nothing_is_proposed(schema: Any, value: A
     assert [error.patch for error in errors if error.patch] == []
 
 
+@pytest.mark.parametrize(
+    ("schema", "value", "hint"),
+    [
+        (fields("tags", tags=TEXTS), {}, "provide the missing 'tags' field ([] if there are none)"),
+        (fields("tags", tags=TEXTS), {"tags": None}, "send 'tags' as an array ([] if there is nothing to send)"),
+        (fields("o", o={"type": "object"}), {"o": None}, "send 'o' as an object ({} if there is nothing to send)"),
+    ],
+)  # fmt: skip
+def test_a_guess_is_told_and_in_no_patch(schema: Any, value: Any, hint: str) -> None:
+    """An empty list of receivers is an e-mail to nobody, an empty filter may mean everything."""
+    (error,) = judged(schema, value).errors
+    assert (error.hint, error.patch) == (hint, ())
+    beside = judged(fields("tags", tags=TEXTS, n=WHOLE), {"n": "5"})
+    assert combined_patch(beside.errors) == (replaced("/n", 5),)
+
+
+NOTHING = TEXTS | {"maxItems": 0}
+
+
 def test_several_near_misses_are_mended_together() -> None:
-    schema = fields("path", "tags", path=TEXT, n=WHOLE, tags=TEXTS, mode={"enum": ["read", "write"]}, x=TEXT)
+    schema = fields("path", "tags", path=TEXT, n=WHOLE, tags=NOTHING, mode={"enum": ["read", "write"]}, x=TEXT)
     findings = judged(schema, {"Path": "a", "n": "5", "mode": "raed", "x": None})
     patch = combined_patch(findings.errors)
     assert len(patch) == 5

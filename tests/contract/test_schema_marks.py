@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from retrycontract import RetryConfiguration, RetryContract, Tool, ValueSanitizer
+from retrycontract import ErrorCode, RetryConfiguration, RetryContract, Tool, ValidationError, ValueSanitizer
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.checks.sensitive_places import marks_of, sensitive_pointers
 from retrycontract.contract.feedback.answer import examine_and_redact, shown_output
@@ -187,3 +187,22 @@ def test_a_key_that_reads_like_a_password_is_none_below_the_name_of_one(value: A
 @pytest.mark.parametrize("key", ["bob", "alice42", "db1.example.com", "sha256", "value", "ci@example.com", "oauth2"])
 def test_a_key_that_says_whose_password_it_is_stays(key: str) -> None:
     assert ValueSanitizer().redact({"passwords": {key: "x9"}}) == {"passwords": {key: "[REDACTED: PASSWORD]"}}
+
+
+def test_whoever_speaks_of_an_output_quotes_nothing_that_is_marked_in_it() -> None:
+    value = {"note": WORD, "path": "a", "list": [1]}
+    schema = obj("note", note={"type": "string", "writeOnly": True})
+    reason = f"the word {WORD} is too weak"
+
+    def quoting(found: Any) -> list[ValidationError]:
+        return [ValidationError(ErrorCode.CONSTRAINT_VIOLATION, "/note", reason, actual_value=WORD, hint=reason)]
+
+    for tool in (Tool(name="t", input_schema=schema, strict=False), Tool(
+        name="t", input_schema=schema, strict=False, checks=(quoting,)
+    )):  # fmt: skip
+        found = examine_and_redact(
+            value, CompiledTool.of(tool), ValueSanitizer(), tool_name="t", callback_error=reason
+        ).findings
+        assert found.errors
+        assert WORD not in repr(found.errors)
+        assert "is too weak" in repr(found.errors)

@@ -163,6 +163,31 @@ def test_the_schema_and_checks_of_the_developer_follow_once_the_file_compiles() 
         ("x.tsx", {}, "tsx"),
         ("x.py", {LANGUAGE: "Go"}, "go"),
         ("write_script", {LANGUAGE: "bash"}, "bash"),
+        *(
+            ("write_script", {LANGUAGE: name}, language)
+            for name, language in {
+                "js": "javascript",
+                "jsx": "javascript",
+                "ts": "typescript",
+                "py": "python",
+                "golang": "go",
+                "sh": "bash",
+                "shell": "bash",
+                "yml": "yaml",
+                "c#": "csharp",
+                "C#": "csharp",
+                "rs": "rust",
+                "rb": "ruby",
+                "md": "markdown",
+                "docker": "dockerfile",
+                "txt": "text",
+                "postgresql": "sql",
+                "TS": "typescript",
+                " python ": "python",
+                "tsx": "tsx",
+                "h": "c",
+            }.items()
+        ),
     ],
 )
 def test_the_language_is_that_of_the_schema_or_of_the_name(name: str, schema: Any, language: str) -> None:
@@ -173,6 +198,14 @@ def test_the_language_is_that_of_the_schema_or_of_the_name(name: str, schema: An
 def test_an_unknown_language_is_the_developers_error(name: str, given: Any) -> None:
     with pytest.raises(UnknownLanguageError, match="python, json, toml"):
         language_of(name, given)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("pythn", "python"), ("javascrpt", "javascript"), ("type-script", "typescript")]
+)
+def test_an_unknown_language_is_refused_with_the_nearest(given: str, meant: str) -> None:
+    with pytest.raises(UnknownLanguageError, match=f"did you mean '{meant}'"):
+        language_of("a", given)
 
 
 def test_a_tool_that_writes_files_needs_compilers() -> None:

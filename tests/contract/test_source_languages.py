@@ -183,3 +183,39 @@ def test_the_library_judges_source_files() -> None:
     assert first.tool_result.content.startswith("Validation failed for file 'app.py' (attempt 1/3):")
     second = contract.check("app.py", "c1", "```python\ndef f(): ...\n```", call_id=first.call_id)
     assert (second.status, second.arguments) == ("valid", "def f(): ...\n")
+
+
+WHOLE_AND_WRONG = (
+    (Language.TOML, "a = 1\na = 2", 2), (Language.TOML, "a = 1\nb.c = 1\nb = 2", 3), (Language.TOML, "a={}\na.b=1", 2),
+    (Language.TOML, "[a]\nb=1\n[a]", 3), (Language.TOML, "a = {b=1, b=2}", 1), (Language.TOML, "a = 1 b", 1),
+    (Language.YAML, "a: 1\nb\n", 2), (Language.YAML, "a: *x", 1), (Language.YAML, "a: b: c", 1),
+    (Language.YAML, "a: ]", 1),
+    (Language.YAML, "a: 'x' y", 1), (Language.YAML, "a: 1\n- b", 2),
+    (Language.JSON, '{"a": 1 "b": 2}', 1), (Language.JSON, '{"a": 1}}', 1), (Language.JSON, '{"a": b}', 1),
+    (Language.PYTHON, "return 1", 1), (Language.PYTHON, "f(a=1, a=2)", 1), (Language.PYTHON, "def f(a, a): pass", 1),
+    (Language.PYTHON, "x = 1\ny = )", 2), (Language.PYTHON, "x = 1\nbreak", 2),
+)  # fmt: skip
+UNFINISHED = (
+    (Language.TOML, "a ="), (Language.TOML, "a = [1,"), (Language.TOML, 'a = "x'), (Language.TOML, "[a"),
+    (Language.TOML, "a"),
+    (Language.TOML, "a = {b=1"), (Language.YAML, "a: [1, 2"), (Language.YAML, 'a: "x'), (Language.YAML, "a: 1\nb"),
+    (Language.YAML, "a: {b\n"), (Language.JSON, '{"a": [1'), (Language.JSON, '{"a'), (Language.PYTHON, "x = (1,"),
+    (Language.PYTHON, "def f():"), (Language.PYTHON, "x = 'a"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "source", "line"), WHOLE_AND_WRONG)
+def test_a_whole_file_that_is_wrong_at_its_end_is_not_called_cut_off(
+    language: Language, source: str, line: int
+) -> None:
+    """To send it again and shorter would mend nothing."""
+    fault, *_ = compiler_of(language)(source)
+    assert fault.kind is not FaultKind.TRUNCATED, fault
+    assert fault.line == line, fault
+    assert "cut off" not in fault.reason
+
+
+@pytest.mark.parametrize(("language", "source"), UNFINISHED)
+def test_a_file_that_ends_too_early_is_called_cut_off(language: Language, source: str) -> None:
+    fault, *_ = compiler_of(language)(source)
+    assert fault.kind is FaultKind.TRUNCATED, fault

@@ -61,6 +61,24 @@ def test_an_empty_list_is_a_list() -> None:
         ([{"name": "a\nb"}], "/0/name", "printable"),
         ([{"name": 3}], "/0/name", "a tool needs a name"),
         ([{"function": {"description": "x"}}], "/0/name", "a tool needs a name"),
+        *(
+            ([{"name": "t", key: SCHEMA}], f"/0/{key}", f"did you mean '{meant}'")
+            for key, meant in {
+                "inputschema": "input_schema",
+                "InputSchema": "input_schema",
+                "input_shema": "input_schema",
+                "inputShema": "input_schema",
+                "paramters": "parameters",
+                "parameter": "parameters",
+                "Parameters": "parameters",
+                "params": "parameters",
+                "arguments": "parameters",
+                "shema": "schema",
+            }.items()
+        ),
+        ({"tools": [{"function": {"name": "t", "paramters": SCHEMA}}]}, "/tools/0/function/paramters", "'parameters'"),
+        ([{"name": "t", "inputSchema": SCHEMA, "input_schema": {}}], "/0", "'input_schema' and 'inputSchema' are two"),
+        ([{"name": "t", "inputSchema": SCHEMA}, {"name": "t", "inputSchema": {}}], "/1/name", "'t' stands twice"),
     ],
 )
 def test_what_is_no_tool_list_is_refused_at_its_place(payload: Any, pointer: str, reason: str) -> None:
@@ -77,6 +95,13 @@ def test_a_tool_that_the_provider_runs_itself_has_no_schema_to_check_by(item: di
     declared = read_tool_list([item, {"name": "mine"}])
     assert declared[0].schema is None
     assert declared[1].schema == {"type": "object", "properties": {}}
+
+
+@pytest.mark.parametrize("key", ["outputSchema", "annotations", "_meta", "strict", "title", "cache_control", "icons"])
+def test_what_else_stands_in_a_tool_is_left_alone(key: str) -> None:
+    (tool,) = read_tool_list([{"name": "t", "inputSchema": SCHEMA, "input_schema": SCHEMA, key: {}}])
+    assert tool.schema == SCHEMA
+    assert len(read_tool_list([{"name": "t"}, {"name": "t"}])) == 2
 
 
 SLIPS: dict[str, tuple[dict[str, Any], str, str]] = {

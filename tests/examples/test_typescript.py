@@ -136,6 +136,7 @@ class TestWithNode:
         call = assert_two_failures_were_fed_back(recipe, wire, stage)
         assert "This call is now Blocked" in read(wire, 3)
         assert "> Airports have IATA codes." in read(wire, 3)
+        assert "Do not retry it yourself" not in read(wire, 3)
         assert json.dumps(conversation(wire, 4)).count(BOOKED) == 1
         assert (call["state"], len(call["attempts"])) == ("valid", 4)
 

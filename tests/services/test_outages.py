@@ -20,6 +20,7 @@ from tests.serving.scaled import ScaledService
 from tests.serving.servers import (
     NO_POSTGRESQL,
     NO_REDIS,
+    PASSWORD,
     PostgreSQL,
     Redis,
     postgresql_programs,
@@ -106,6 +107,34 @@ def test_while_redis_is_down_work_is_taken_in_and_judged_and_agents_are_woken(
     own_redis.start()
     eventually(lambda: readiness(scaled)[1]["status"] == "ready")
     assert agent.submit("count", "redis again", {"n": 1})["status"] == "valid"
+
+
+# What keeps it from taking anything in, and what ends that.
+STATES = {
+    "full": ("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"),
+    "read-only": ("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"),
+    "another password": ("CONFIG SET requirepass another", f"CONFIG SET requirepass {PASSWORD}"),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_redis_that_takes_nothing_in_costs_time_and_no_work(
+    scaled: ScaledService, agent: AgentClient, own_redis: Redis, state: str
+) -> None:
+    made, undone = STATES[state]
+    with Client.from_url(own_redis.url, single_connection_client=True) as redis:  # which stays logged in
+        redis.execute_command(*made.split())  # type: ignore[no-untyped-call]
+        for kind in ("normal", "pubsub"):  # all others come again, and find it so
+            redis.execute_command("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")  # type: ignore[no-untyped-call]
+        try:
+            body = {"tool": "count", "tool_call_id": state, "arguments": {"n": 1}}
+            answer = agent.send("POST", "/calls", body, headers={"Prefer": "wait=60"})
+            assert (answer.status, answer.body["status"]) == (200, "valid")
+            assert scaled.send("GET", "/livez").status == 200
+        finally:
+            redis.execute_command(*undone.split())  # type: ignore[no-untyped-call]
+    eventually(lambda: readiness(scaled)[1]["status"] == "ready", within=120)
+    assert agent.submit("count", f"{state} no more", {"n": 1})["status"] == "valid"
 
 
 def test_while_postgresql_is_down_requests_are_refused_for_the_moment_and_then_all_goes_on(

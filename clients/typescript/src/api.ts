@@ -1900,6 +1900,19 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemOut"];
                 };
             };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    /** @description The name that was given, or one made here. */
+                    "X-Request-ID"?: string;
+                    /** @description The trace that the request came with; absent when it came with none. */
+                    traceparent?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemOut"];
+                };
+            };
             /** @description Too Many Requests */
             429: {
                 headers: {
@@ -2211,6 +2224,19 @@ export interface operations {
             };
             /** @description Request Entity Too Large */
             413: {
+                headers: {
+                    /** @description The name that was given, or one made here. */
+                    "X-Request-ID"?: string;
+                    /** @description The trace that the request came with; absent when it came with none. */
+                    traceparent?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
                 headers: {
                     /** @description The name that was given, or one made here. */
                     "X-Request-ID"?: string;

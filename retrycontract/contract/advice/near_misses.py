@@ -79,8 +79,7 @@ def needless_null(spot: Spot) -> Iterator[Proposal]:
         words = f"leave out {spot.subject(spot.here)} instead of sending null"
         yield Proposal(({"op": "remove", "path": spot.here.pointer},), words)
     answer = sole_answer(spot.here.place)
-    # An empty array in the place of null is proposed by `other_emptiness`.
-    if answer is not ABSENT and answer != []:
+    if answer is not ABSENT:
         words = f"send a value instead of null in {spot.subject(spot.here)}"
         yield Proposal((replaced(spot.here.pointer, answer),), words, answer)
 
@@ -141,11 +140,14 @@ def level_too_many(spot: Spot) -> Iterator[Proposal]:
 
 
 def other_emptiness(spot: Spot) -> Iterator[Proposal]:
-    """Propose {} or [] for nothing of another type."""
+    """Propose {} or [] for nothing of another type; in a field, null may have meant anything."""
     value = spot.here.value
     is_nothing = value is None or (isinstance(value, dict | list) and not value) or (value == "" and not spot.container)
     for kind, empty in (("object", {}), ("array", [])) if is_nothing else ():
-        if kind in spot.wanted and value != empty:
+        if kind in spot.wanted and value is None and spot.container:
+            words = f"send {spot.subject(spot.here)} as an {kind} ({json.dumps(empty)} if there is nothing to send)"
+            yield Proposal((replaced(spot.here.pointer, empty),), words, is_guess=True)
+        elif kind in spot.wanted and value != empty:
             words = f"send {spot.subject(spot.here)} as an empty {kind}"
             yield Proposal((replaced(spot.here.pointer, empty),), words, empty)
 
@@ -266,12 +268,13 @@ def not_enclosed(spot: Spot) -> Iterator[Proposal]:
 
 
 def only_answer(spot: Spot) -> Iterator[Proposal]:
-    """Propose the one value that the schema leaves for a missing field."""
-    answer = sole_answer(spot.here.place) if spot.here.value is ABSENT else ABSENT
+    """Propose the one value that the schema leaves for a missing field; that a list is empty is a guess."""
+    if spot.here.value is not ABSENT:
+        return
+    words = f"provide the missing {spot.subject(spot.here)} field"
+    answer = sole_answer(spot.here.place)
     if answer is not ABSENT:
-        words = f"provide the missing {spot.subject(spot.here)} field"
-        operation = (added(spot.here.pointer, answer),)
-        if answer == []:
-            yield Proposal(operation, f"{words} ([] if there are none)")
-        else:
-            yield Proposal(operation, words, answer)
+        yield Proposal((added(spot.here.pointer, answer),), words, answer)
+    elif spot.wanted == {"array"}:
+        patch = (added(spot.here.pointer, []),)
+        yield Proposal(patch, f"{words} ([] if there are none)", is_guess=True)

@@ -219,11 +219,15 @@ def propose(
     if not found:
         return errors
     # Each patch was tried alone; two of them may still change the same place, or make a keyword around both fail.
-    kept, joined = _compatible({position: proposal.patch for position, (_, proposal) in found.items()}, trial)
+    sure = {position: proposal.patch for position, (_, proposal) in found.items() if not proposal.is_guess}
+    guessed = found.keys() - sure.keys()
+    kept, joined = _compatible(sure, trial)
     # Asked last and once for all: it redacts the whole document, and most patches need no closer look than that.
     allowed = Discretion(value, index, sanitizer).allowed(kept.values(), joined)
     return [
-        _mended(error, *found[position], may_travel=found[position][1].patch in allowed) if position in kept else error
+        _mended(error, *found[position], may_travel=position in kept and found[position][1].patch in allowed)
+        if position in kept or position in guessed
+        else error
         for position, error in enumerate(errors)
     ]
 
@@ -320,7 +324,7 @@ def _best(proposals: Iterable[Proposal], error: ValidationError, trial: PatchTri
 def _compatible(patches: dict[int, Patch], trial: PatchTrial) -> tuple[dict[int, Patch], Patch]:
     """Keep the patches that can be applied together without making anything worse, and join them."""
     joined = _joined(patches.values())
-    if len(patches) == 1 or trial.remaining(joined) is not None:
+    if len(patches) < 2 or trial.remaining(joined) is not None:
         return patches, joined
     kept: dict[int, Patch] = {}
     for position, patch in patches.items():

@@ -49,12 +49,14 @@ class Step:
 class Proposal:
     """Hold what would mend a mistake, and how to say it; without `words` the error's own hint says it already.
 
-    `shown` is a value that the words end in, where it is short and no secret.
+    `shown` is a value that the words end in, where it is short and no secret. What `is_guess` is said alone: to apply
+    it is for whoever knows.
     """
 
     patch: Patch
     words: str | None = None
     shown: Any = ABSENT
+    is_guess: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +147,24 @@ def added(path: str, value: Any) -> Operation:
 
 
 def sole_answer(place: InstancePlace) -> Any:
-    """Give the only value that is allowed, else the default, else [] for an array; ABSENT where one would guess."""
+    """Give the only value that is allowed, else the default; ABSENT where one would guess."""
     fixed = _only(options_of(place))
     if fixed is not ABSENT:
         return fixed
     default = _only(schema["default"] for schema in place.schemas if "default" in schema)
     if default is not ABSENT:
         return default
-    return [] if set(types_of(place)) == {"array"} else ABSENT
+    kinds = set(types_of(place))
+    for kind, bound, only in EMPTY:
+        if kinds == {kind} and (not bound or any(schema.get(bound) == 0 for schema in place.schemas)):
+            return only
+    return ABSENT
+
+
+# Of which type there is one value alone, or one where the bound is 0.
+EMPTY: tuple[tuple[str, str, Any], ...] = (
+    ("null", "", None), ("array", "maxItems", []), ("object", "maxProperties", {}), ("string", "maxLength", ""),
+)  # fmt: skip
 
 
 def _only(values: Iterable[Any]) -> Any:

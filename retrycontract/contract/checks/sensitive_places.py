@@ -26,6 +26,7 @@ from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_mid
 from retrycontract.contract.redaction.schema_marks import HIDDEN, SchemaMarks, Showing
 
 MAX_NAME = 80  # characters of a field's name in a message
+SHORTEST = 4  # characters of a secret value that is looked for in what is said of the output
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 # Keywords whose subschemas describe the same place or places without names of their own.
 _NAMELESS = (
@@ -78,6 +79,23 @@ def sensitive_pointers(index: SchemaIndex, value: Any) -> frozenset[str]:
     """
     marks = marks_of(index)
     return frozenset(_secret_places(index, marks, value)) if marks else frozenset()
+
+
+def secret_values(index: SchemaIndex, value: Any) -> frozenset[str]:
+    """List the texts in an output that are secret by its schema; a short one would be found in any other text."""
+    if not index.marks_anything:
+        return frozenset()
+    pending = [pointers.resolve(value, pointer) for pointer in sensitive_pointers(index, value)]
+    found = set[str]()
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending += (*item, *item.values())
+        elif isinstance(item, list | tuple):
+            pending += item
+        elif isinstance(item, str | int) and not isinstance(item, bool) and len(text := plain_text(item)) >= SHORTEST:
+            found.add(text)
+    return frozenset(found)
 
 
 def _secret_places(index: SchemaIndex, marks: SchemaMarks, value: Any) -> Iterator[str]:

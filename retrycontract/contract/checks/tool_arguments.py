@@ -13,7 +13,7 @@ from retrycontract.contract.advice.spot import Spot
 from retrycontract.contract.checks.failure import Findings, blocks, subject
 from retrycontract.contract.checks.reading import number_errors, read_output, safe, syntax_error, was_cut_off
 from retrycontract.contract.checks.schema_engine import bounded, violations
-from retrycontract.contract.checks.sensitive_places import without_secret_names
+from retrycontract.contract.checks.sensitive_places import secret_values, without_secret_names
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.hints import in_order
@@ -66,6 +66,8 @@ def check_arguments(
     # Checks of the developer's own may rely on a value that fits the schema.
     if any(blocks(error) for error in found):
         return Findings(in_order(found), parsed=value, is_parsed=True)
+    if tool.tool.checks:
+        sanitizer = sanitizer.hiding(secret_values(tool.schema.index, value))
     told, faults = run_checks(tool.tool.checks, value, sanitizer)
     return Findings(in_order([*found, *told]), parsed=value, is_parsed=True, faults=faults)
 

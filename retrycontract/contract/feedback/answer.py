@@ -11,7 +11,7 @@ from typing import Any
 from retrycontract.contract.checks.catalogue import CHECKS, instead_of_output, no_output
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.reading import read_output
-from retrycontract.contract.checks.sensitive_places import marks_of, sensitive_pointers
+from retrycontract.contract.checks.sensitive_places import marks_of, secret_values, sensitive_pointers
 from retrycontract.contract.checks.tool_arguments import Rejection, rejections, unknown_tool
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
@@ -94,6 +94,7 @@ def examine(
     if not findings.is_valid:
         findings = instead_of_output(output, findings, kind)
     if findings.is_valid and callback_error is not None:
+        sanitizer = sanitizer.hiding(secret_values(tool.schema.index, findings.parsed))
         return replace(findings, errors=in_order([*rejections(callback_error, sanitizer), *findings.errors]))
     return findings
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from retrycontract.contract.outputs.handing_over import shows_only
+from retrycontract.contract.outputs.indentation import outdented, without_indent
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.no_attempt import (
     OPENING,
@@ -221,6 +223,7 @@ class Extraction:
 
 def find_code(answer: str, language: Language, name: str = "") -> Extraction:
     """Find what may be the file in an answer: fences that stand inside a string or a comment are part of the file."""
+    answer = answer if language.takes_prose or _FENCE.search(answer) else outdented(answer)
     whole = Candidate(answer, is_fenced=False)
     blocks = list(fenced_blocks(answer))
     if not blocks or _is_inside_text(answer, blocks[0], language):
@@ -340,14 +343,15 @@ def _chosen(answer: str, fitting: Sequence[CodeBlock], language: Language) -> tu
     if len(fitting) != 1:
         return ()
     block = fitting[0]
-    found = Candidate(answer[block.start : block.end], block.is_closed)
+    until = partial(without_indent, answer, block.opens, block.start)
+    found = Candidate(until(block.end), block.is_closed)
     if language.takes_prose:
         end = _nested_end(answer, block, takes_indented=False)
-        return (found if end is None else Candidate(answer[block.start : end]),)
+        return (found if end is None else Candidate(until(end)),)
     *_, last = _FENCE.finditer(answer)
     if last.start() <= block.end or last["info"].strip():
         return (found,)
-    return (found, Candidate(answer[block.start : last.start()]))  # the file has fences of its own
+    return (found, Candidate(until(last.start())))  # the file has fences of its own
 
 
 def _is_inside_text(answer: str, block: CodeBlock, language: Language) -> bool:

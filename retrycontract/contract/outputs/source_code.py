@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from retrycontract.contract.advice.names import did_you_mean
 from retrycontract.contract.outputs.json_faults import CARET, CONTEXT, LIKE_CARET, FaultKind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
@@ -111,7 +112,10 @@ WHOLE_NAMES = {
 # Files that are right without content: what marks a folder as a package, or keeps it.
 MAY_BE_EMPTY = frozenset({"__init__.py", "__init__.pyi", "py.typed", ".gitkeep", ".keep", ".nojekyll", ".gitignore"})
 ALLOW_EMPTY = "x-allow-empty"  # the key of a schema that says whether a file may be without content
-_BY_NAME = {language.value: language for language in Language} | {"c#": Language.C_SHARP}
+# As behind fences; of a name that two have, as `ts`, the first one counts.
+_BY_NAME = {name: language for language, known in reversed(SPELLINGS.items()) for name in known.names} | {
+    language.value: language for language in Language
+}
 _BY_ENDING = {ending: language for language, spelling in SPELLINGS.items() for ending in spelling.endings}
 
 
@@ -143,9 +147,11 @@ class UnknownLanguageError(LookupError):
 
     def __init__(self, name: str) -> None:
         self.name = name
+        meant = did_you_mean(name, _BY_NAME)
+        asked = f"did you mean {meant!r}? Name" if meant else "name"
         super().__init__(
-            f"{name!r} is no language whose files are known here: name one of {', '.join(Language)} (as {LANGUAGE!r} "
-            "in the schema of a tool), 'text' for any other"
+            f"{name!r} is no language whose files are known here: {asked} one of {', '.join(Language)} "
+            f"(as {LANGUAGE!r} in the schema of a tool), 'text' for any other"
         )
 
 
@@ -155,7 +161,7 @@ def language_of(name: str, given: Any = None) -> Language:
     What neither tells is text. Raises UnknownLanguageError for a given name that is none.
     """
     if given is not None:
-        found = _BY_NAME.get(str(given).lower())
+        found = _BY_NAME.get(str(given).strip().lower())
         if found is None:
             raise UnknownLanguageError(str(given))
         return found

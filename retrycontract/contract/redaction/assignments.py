@@ -38,7 +38,8 @@ _CLOSERS = r"[\"'`\\\])}]{0,4}"
 # `name: type =`, `name type =`, `=>`, `:=`, `?=`, `.=`, `=`, `:`, `,` (between two quoted strings), ` is `
 # A value behind one of these has to look like one.
 _VERB = (
-    r"(?:(?:(?:was|is|has been) )?(?:now|set to|changed to|reset to)|is|was|are|ist|war|lautet|est|es|era|e|sera|to|"
+    r"(?:(?:(?:was|is|has been) )?(?:now|set to|changed to|reset to)|(?:will|should|would|must|shall) (?:now )?be|'s|"
+    r"is|was|are|ist|war|lautet|est|es|era|e|sera|to|"
     r"jest|brzmi|je|zni|ar|er|on|este|adalah|ialah|la):? "
 )
 # A word in another script between name and value, or right behind the name, says the same.

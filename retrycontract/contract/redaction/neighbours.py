@@ -40,7 +40,15 @@ _INSERT = re.compile(
 LONGEST_QUERY = 10_000
 MOST_COLUMNS = 1_000
 MOST_WORDS = 4
-_TELLING = frozenset({*_NAMING, *_ALSO_NAMING, *_POINTING, *_COLUMNS, *_QUERIES, "kind", "op"})
+
+
+def spellings_of(name: str) -> tuple[str, str, str]:
+    """Give a name as programs spell it."""
+    return name, name.capitalize(), name.upper()
+
+
+_TELLING = {*_NAMING, *_ALSO_NAMING, *_POINTING, *_COLUMNS, *_QUERIES, "kind", "op"}
+_SPELLINGS = frozenset(spelling for name in _TELLING for spelling in spellings_of(name))
 
 
 def paired_values(members: dict[Any, Any], shown: Callable[[Any], str]) -> dict[Any, str | tuple[str | None, ...]]:
@@ -49,21 +57,21 @@ def paired_values(members: dict[Any, Any], shown: Callable[[Any], str]) -> dict[
     `shown` gives a name as it may be looked at, and nothing for what is no name.
     """
     found: dict[Any, str | tuple[str | None, ...]] = {}
-    folded = {key.casefold(): key for key in dict.keys(members) if type(key) is str and len(key) <= MOST_FOLDED}
-    if _TELLING.isdisjoint(folded):
+    if _SPELLINGS.isdisjoint(dict.keys(members)):
         return found
+    folded = {key.casefold(): key for key in dict.keys(members) if type(key) is str and len(key) <= MOST_FOLDED}
 
     def told(name: str) -> str:
         return shown(dict.get(members, folded[name])) if name in folded else ""
 
-    for naming in (*_NAMING, *_ALSO_NAMING):
+    for naming in (name for name in (*_NAMING, *_ALSO_NAMING) if name in folded):
         name = told(naming)
         mark = judge(name).mark if name and len(name.split()) <= MOST_WORDS else None
         if mark and (naming in _NAMING or mark not in _ORDINARY) and (naming != "type" or mark == "PASSWORD"):
             found.update((folded[key], mark) for key in _VALUES if key in folded and key != naming)
     if "op" in folded and (mark := judge(told("path").rpartition("/")[2]).mark):  # JSON Patch
         found.update((folded[key], mark) for key in ("value",) if key in folded)
-    for pointing in _POINTING:
+    for pointing in (name for name in _POINTING if name in folded):
         target = told(pointing)
         if target and not _TYPED_SECRETS.isdisjoint(split_words(target)):
             found.update((folded[key], "PASSWORD") for key in _TYPED if key in folded and key != pointing)
@@ -78,13 +86,13 @@ MOST_FOLDED = 40  # characters of a name of which a neighbour is looked for
 
 
 def _columns_of(members: dict[Any, Any], folded: dict[str, Any]) -> Iterator[tuple[Any, tuple[str | None, ...]]]:
-    for naming in _COLUMNS:
-        names = dict.get(members, folded.get(naming))
+    for naming in (name for name in _COLUMNS if name in folded):
+        names = dict.get(members, folded[naming])
         if issubclass(type(names), (list, tuple)):
             plain = [name if type(name) is str else "" for name in items_of(names)[:MOST_COLUMNS]]
             yield from _marked(folded, _ROWS, naming, plain)
-    for naming in _QUERIES:
-        query = dict.get(members, folded.get(naming))
+    for naming in (name for name in _QUERIES if name in folded):
+        query = dict.get(members, folded[naming])
         if type(query) is str and any(key in folded for key in _BOUND):
             yield from _marked(folded, _BOUND, naming, _bound_names(query[:LONGEST_QUERY]))
 

@@ -136,10 +136,15 @@ _REQUIRED = Head(
     r"(?i)\b(?:(?:requirepass|masterauth|identified\s+by(?:\s+values)?)[ \t]+|(?-i:PASSWORD)\()([^\s-][^\s;]*)"
 )
 _PIPED = Head(
-    r"\becho[ \t]+(?:-[neE]+[ \t]+)?[\"']?([^\s\"'|]+)[\"']?[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)*(?:-S|--stdin)"
+    r"\b(?:echo[ \t]+(?:-[neE]+[ \t]+)?|printf[ \t]+(?:[\"']?%s[\\\sn]*[\"']?[ \t]+)?)[\"']?([^\s\"'|]+)[\"']?"
+    r"[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)*(?:-S|--stdin)"
     r"|(?:sudo[ \t]+)?(?:chpasswd|passwd[ \t]+--stdin|cryptsetup|kinit)"
     r"|(?:docker|podman|helm)[ \t][^\n|;]*?--password-stdin)"
 )
+_HANDED = Head(r"(?:\bsudo[ \t]+(?:-\w+[ \t]+)*(?:-S|--stdin)\b|--password-stdin\b)[^\n|;<]*<<<[ \t]*[\"']?([^\s\"']+)")
+_SECRET_LITERALS = Head(r"\bcreate[ \t]+secret[ \t][^\n|;]*--from-literal[^\n|;]*")
+_LITERAL = re.compile(r"--from-literal[= \t]+[\"']?[\w.-]+=[\"']?([^\s\"']+)")
+_SSHPASS = Head(r"\bSSHPASS=[\"']?([^\s\"';]+)")
 # Oracle's own form of an address, `user/password@host`.
 _ORACLE = Head(
     r"(?i)(?:\bjdbc:oracle:(?:thin|oci8?):|\b(?:sqlplus|sqlldr|expdp|impdp|exp|imp|rman)\b[^\n|;]*?[ \t=]"
@@ -196,10 +201,16 @@ def one_word(text: str, *, is_first: bool) -> str:
 
 
 def find_piped_passwords(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find `echo value | sudo -S`."""
-    for find in _PIPED.telling(text, allowance):
-        if not Literal(find[1], *find.span(1), quoted=False).is_placeholder:
-            yield SecretSpan(*find.span(1), "PASSWORD")
+    """Find `echo value | sudo -S`, `sudo -S … <<< value`, `SSHPASS=value` and `--from-literal=name=value`."""
+    for head in (_PIPED, _HANDED, _SSHPASS):
+        for find in head.telling(text, allowance):
+            if not Literal(find[1], *find.span(1), quoted=False).is_placeholder:
+                yield SecretSpan(*find.span(1), "PASSWORD")
+    for find in _SECRET_LITERALS.telling(text, allowance):
+        start, end = find.span(0)
+        for literal in _LITERAL.finditer(text, start, end):
+            if not Literal(literal[1], *literal.span(1), quoted=False).is_placeholder:
+                yield SecretSpan(*literal.span(1), "SECRET")
 
 
 def find_positional_passwords(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -238,7 +249,9 @@ def find_cookies(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
 
 COMMAND_FINDERS = (
     Finder(loosened(f"{_PASSWORD.pattern}|{_NETRC.pattern}|{_REQUIRED.pattern}"), find_passwords),
-    Finder.of(_PIPED, find_piped_passwords),
+    Finder(
+        "|".join(loosened(head.pattern) for head in (_PIPED, _HANDED, _SSHPASS, _SECRET_LITERALS)), find_piped_passwords
+    ),
     Finder(loosened("|".join(head.pattern for head in _POSITIONAL)), find_positional_passwords),
     Finder(loosened(f"{_USER.pattern}|{_JOINED_USER.pattern}"), find_users),
     Finder.of(_COOKIE, find_cookies),

@@ -31,6 +31,7 @@ class ValueSanitizer:
     """Redact secrets and preview values; linear in the input, never raises."""
 
     _marks: SchemaMarks | None = None
+    _hidden: tuple[str, ...] = ()
 
     def __init__(self, configuration: RetryConfiguration = RetryConfiguration()) -> None:  # noqa: B008 - it is immutable
         self._configuration = configuration
@@ -66,6 +67,8 @@ class ValueSanitizer:
 
     def redact_text(self, text: str) -> str:
         """Replace the secrets in free text and leave everything else as it is."""
+        for value in self._hidden:
+            text = text.replace(value, HIDDEN)
         return self._scanner.redact(text) if self._configuration.redact_secrets else text
 
     def for_schema(self, marks: SchemaMarks | None) -> ValueSanitizer:
@@ -74,6 +77,14 @@ class ValueSanitizer:
             return self
         bound = copy(self)
         bound._marks = marks  # noqa: SLF001 - it is one of these
+        return bound
+
+    def hiding(self, values: Collection[str]) -> ValueSanitizer:
+        """Give one that hides these values in texts: whoever speaks of an output may quote what is marked in it."""
+        if not values or not self.redacts_secrets:
+            return self
+        bound = copy(self)
+        bound._hidden = tuple(sorted(values, key=len, reverse=True))  # noqa: SLF001 - it is one of these
         return bound
 
     def redact_output(self, text: str, *, is_talk: bool = False) -> str:

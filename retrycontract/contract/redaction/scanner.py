@@ -10,7 +10,7 @@ from typing import Any
 
 import re2
 
-from retrycontract.contract.redaction import assignments, neighbours, program_text, surroundings
+from retrycontract.contract.redaction import assignments, file_forms, neighbours, program_text, surroundings
 from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA
 from retrycontract.contract.redaction.detectors import (
     Allowance,
@@ -112,6 +112,7 @@ _WORD_OF_LINE = re.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
 CONTEXT = (
     *assignments.FINDERS,
     *neighbours.FINDERS,
+    *file_forms.FINDERS,
     *surroundings.FINDERS,
     *program_text.COMMAND_FINDERS,
     *program_text.FINDERS,

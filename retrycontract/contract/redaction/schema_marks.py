@@ -51,6 +51,9 @@ class SchemaMarks:
         secret = (name for name, showing in self._declared.items() if showing and len(name) >= SHORTEST_MISSPELT)
         self._near = {slip: name for name in secret for slip in _slips(name[:LONGEST_NAME])}
         self._words = [(frozenset(split_words(name)), showing) for name, showing in by_name.items() if showing]
+        # What most names share with none of these need not be taken apart.
+        self._lengths = {len(slip) for slip in self._near}
+        self._stems = tuple({max(map(_fold, known), key=len) for known, _ in self._words if known})
         self._known: dict[str, Showing | None] = {}
 
     def declares(self, name: str) -> bool:
@@ -73,9 +76,12 @@ class SchemaMarks:
             return Showing.MARKED
         if found is not None or not folded or len(folded) > LONGEST_NAME:
             return found
-        near = [self._declared[self._near[slip]] for slip in _slips(folded) if slip in self._near]
-        words = frozenset(split_words(name))
-        near += [showing for known, showing in self._words if known <= words]
+        near = list[Showing]()
+        if len(folded) in self._lengths or len(folded) - 1 in self._lengths:
+            near = [self._declared[self._near[slip]] for slip in _slips(folded) if slip in self._near]
+        if any(stem in folded for stem in self._stems):
+            words = frozenset(split_words(name))
+            near += [showing for known, showing in self._words if known <= words]
         return max(near, default=None)
 
     def mentions(self, text: str) -> bool:

@@ -13,12 +13,13 @@ from retrycontract.contract.redaction.credentials import is_card_number
 from retrycontract.contract.redaction.field_names import is_telling_key, judge, word_set
 from retrycontract.contract.redaction.foreign import MARK, as_json, is_mark, items_of, plain_text, without_marks
 from retrycontract.contract.redaction.literals import Literal
-from retrycontract.contract.redaction.neighbours import paired_values
+from retrycontract.contract.redaction.neighbours import paired_values, spellings_of
 from retrycontract.contract.redaction.scanner import BALANCED, MOST_ARGUMENTS, Scanner, redacted_tail, redacted_words
 
 # A program and its arguments, as the configurations of MCP servers, containers and editors have them.
 _PROGRAMS = ("entrypoint", "command", "cmd", "program", "executable", "exec", "binary")
 _ARGUMENTS = frozenset({"args", "arguments", "argv", "params", "parameters", "command", "cmd"})
+_SPELLINGS = frozenset(spelling for name in _PROGRAMS for spelling in spellings_of(name))
 LONGEST_PROGRAM = 500
 # The flags of curl that take `user:password`.
 _USER_FLAGS = ("-u", "--user", "--proxy-user")
@@ -36,7 +37,9 @@ def _shown(name: Any) -> str:
 
 def program_of(members: dict[Any, Any]) -> tuple[str, str]:
     """Give the member that names a program, and its words; nothing where no other member may hold its arguments."""
-    spellings = (spelling for name in _PROGRAMS for spelling in (name, name.capitalize(), name.upper()))
+    if _SPELLINGS.isdisjoint(dict.keys(members)):
+        return "", ""
+    spellings = (spelling for name in _PROGRAMS for spelling in spellings_of(name))
     key = next((key for key in spellings if key in members), "")
     # Docker writes `Cmd` and `Args`.
     if not key or not any(is_arguments(name) for name in dict.keys(members) if name != key):

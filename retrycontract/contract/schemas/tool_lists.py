@@ -246,6 +246,7 @@ def _supply(document: dict[str, Any], reference: str) -> bool:
 
 
 MAX_TOOLS = 2_000  # in one list
+NEAR_KEYS = frozenset({"params", "args", "arguments"})
 SCHEMA_KEYS = ("input_schema", "inputSchema", "parameters", "schema")
 MAX_NAME = 300  # characters; real servers have names of over 100
 
@@ -276,7 +277,13 @@ def read_tool_list(payload: Any) -> list[DeclaredTool]:
         raise InvalidToolListError(pointer, "send a list of tools, or an object with the list under 'tools'")
     if len(payload) > MAX_TOOLS:
         raise InvalidToolListError(pointer, f"send at most {MAX_TOOLS} tools at once")
-    return list(_read(payload, pointer))
+    tools = list(_read(payload, pointer))
+    first: dict[str, DeclaredTool] = {}
+    for position, tool in enumerate(tools):
+        if first.setdefault(tool.name, tool).schema != tool.schema:
+            reason = f"'{excerpt(tool.name)}' stands twice in this list, with two schemas"
+            raise InvalidToolListError(f"{pointer}/{position}/name", reason)
+    return tools
 
 
 def _read(items: list[Any], pointer: str) -> Iterator[DeclaredTool]:
@@ -297,10 +304,25 @@ def _read(items: list[Any], pointer: str) -> Iterator[DeclaredTool]:
         if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or not name.isprintable():
             raise InvalidToolListError(f"{where}/name", f"a tool needs a name of 1 to {MAX_NAME} printable characters")
         description = body.get("description")
-        yield DeclaredTool(name, description if isinstance(description, str) else "", _schema(body))
+        at = f"{where}/function" if body is inner else where
+        yield DeclaredTool(name, description if isinstance(description, str) else "", _schema(body, at))
 
 
-def _schema(body: dict[str, Any]) -> Any:
+def _meant_key(key: str) -> str | None:
+    """Tell which name of the schema a key was to be: a misspelt one would make a tool without parameters."""
+    if key in NEAR_KEYS:
+        return "parameters"
+    letters = _letters(key) if len(key) <= MAX_LENGTH else ""
+    return next((name for name in SCHEMA_KEYS if slips_between(letters, _letters(name)) in (0, 1)), None)
+
+
+def _schema(body: dict[str, Any], where: str) -> Any:
+    for key in body.keys() - set(SCHEMA_KEYS):
+        if isinstance(key, str) and (meant := _meant_key(key)):
+            raise InvalidToolListError(pointers.join(where, key), f"this is no key of a tool; did you mean '{meant}'?")
+    given = [key for key in SCHEMA_KEYS if body.get(key) is not None]
+    if any(body[key] != body[given[0]] for key in given[1:]):
+        raise InvalidToolListError(where, f"'{given[0]}' and '{given[1]}' are two schemas of one tool: send one")
     for key in SCHEMA_KEYS:
         if body.get(key) is not None:
             return body[key]

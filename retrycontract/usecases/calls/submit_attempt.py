@@ -9,6 +9,7 @@ from django.conf import settings
 
 from retrycontract.config.logs import follow
 from retrycontract.config.telemetry import span, told, traceparent_of
+from retrycontract.contract.checks.sensitive_places import marks_of
 from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.lifecycle import Budget, CallState, move_unasked
 from retrycontract.contract.outputs import Kind
@@ -45,7 +46,7 @@ from retrycontract.usecases.calls.repeat_request import (
 )
 from retrycontract.usecases.counts.keep_count import charge, count_unasked, note_work
 from retrycontract.usecases.notify.doorbell import ring_after_commit
-from retrycontract.usecases.tools.contracts import pinned, sanitizer
+from retrycontract.usecases.tools.contracts import PinnedContract, pinned, sanitizer
 
 MAX_RACES = 50  # tries before a submission gives up on a call that keeps changing
 
@@ -122,23 +123,33 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
             output=new.output, tool_name=new.tool, finish_reason=new.finish_reason, callback_error=new.callback_error,
             known_tools=() if contract else tuple(Tool.objects.names(agent.namespace)), said=new.generation.said,
         )  # fmt: skip
+        intake = replace(intake, new=_with_safe_words(new, contract))
         may_be_quick = new.kind is not Kind.SOURCE_FILE and _may_be_judged_here(new, version)
         is_dear = not (may_be_quick and is_quick(submitted, contract))
     except (UnreadableError, InvalidSchema):  # the worker tells it, once for each time that it is sent
-        return _queue(intake, is_dear=False)
+        return _queue(intake, is_dear=False, said=new.generation.said)
     reserved = estimated_seconds(submitted, contract) if is_dear else 0.0
     if is_dear:
         # Before it is judged, so that of many at once only those are taken in that the account has room for.
         charge(agent.pk, reserved, now=now)
     if is_dear or settings.RETRYCONTRACT.judge == "worker" or has_waiting(call):
-        return _queue(intake, is_dear=is_dear, reserved=reserved)
+        return _queue(intake, is_dear=is_dear, reserved=reserved, said=new.generation.said)
     # Before the transaction: on SQLite every writer would wait until the check is done.
     try:
         checked = check_here(submitted, contract)
     except InvalidSchema:  # an earlier release took it: compiling it, which comes only now, tells
-        return _queue(intake, is_dear=False)
+        return _queue(intake, is_dear=False, said=new.generation.said)
     note_work(agent.pk, checked.cpu_seconds, now=now)
     return _record(intake, checked)
+
+
+def _with_safe_words(new: NewAttempt, contract: PinnedContract | None) -> NewAttempt:
+    """Take out of what the model said what the schema marks; it may be the output, in the wrong place."""
+    said = new.generation.said
+    if not said or contract is None or not contract.index.marks_anything:
+        return new
+    safe = sanitizer().for_schema(marks_of(contract.index)).redact_output(said, is_talk=True)
+    return replace(new, generation=replace(new.generation, said=safe))
 
 
 def _record(intake: Intake, checked: Checked) -> Attempt:
@@ -206,7 +217,7 @@ def _record_unasked(intake: Intake) -> Attempt:
     return attempt
 
 
-def _queue(intake: Intake, *, is_dear: bool, reserved: float = 0) -> Attempt:
+def _queue(intake: Intake, *, is_dear: bool, said: str | None, reserved: float = 0) -> Attempt:
     new, now = intake.new, intake.now
     rejected = new.callback_error
     sealed = seal(
@@ -218,7 +229,7 @@ def _queue(intake: Intake, *, is_dear: bool, reserved: float = 0) -> Attempt:
             "callback_error": rejected
             if rejected is None or isinstance(rejected, str)
             else [error.to_json() for error in rejected],
-            "said": new.generation.said,
+            "said": said,
             "feedback": asdict(new.feedback),
             "request_id": new.request_id,
             "reserved": reserved,

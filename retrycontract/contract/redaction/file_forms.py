@@ -1,0 +1,160 @@
+"""Find secrets by the form of a file, a page, a statement or a sentence: YAML, TOML, XML, HTML, SQL, Terraform."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from retrycontract.contract.redaction.assignments import LONG_WORD, LONGEST_SAID, SECRET_NAME
+from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, loosened
+from retrycontract.contract.redaction.field_names import judge
+from retrycontract.contract.redaction.literals import Literal, is_quoted_secret, read_list, read_literal
+
+SHORTEST = 6
+_PASSWORDS = frozenset({"PASSWORD", "SECRET", "CREDENTIAL"})
+# `password:` alone on its line, `[db.password]`: what follows deeper, or up to the next heading, lies in it.
+_HEADING = Head(
+    rf"(?im)(?:^|[\"'])[ \t]*(?:-[ \t]+)?[\"']?({SECRET_NAME})[\"']?:[ \t]*\r?\n"
+    rf"|(?:^|[\"'])[ \t]*\[+({SECRET_NAME})\]+[ \t]*\r?\n"
+)
+_ENTRY = re.compile(r"[ \t]*(?:-[ \t]+)?(?:[\"']?([\w.@-]{1,80})[\"']?[ \t]*(?::[ \t]+|=[ \t]*)|)(?=[^\s#])")
+_ALIAS = Head(rf"(?i)({SECRET_NAME})[\"']?:[ \t]+\*([\w-]+)")
+_ANCHOR = re.compile(r"&([\w-]{1,80})[ \t]+(?=\S)")
+# An element that another one, or its own attribute, names.
+_NAMED_ELEMENT = Head(
+    rf"(?i)<\w+[^<>]*[ \t](?:name|key|id)=[\"']({SECRET_NAME})[\"'][^<>]*>\s*(?:<value>\s*)?([^<>\s][^<>]*)</"
+)
+_ELEMENT_PAIR = Head(
+    rf"(?i)<(?:name|key)>\s*({SECRET_NAME})\s*</(?:name|key)>\s*<(?:value|string)>\s*([^<>\s][^<>]*)</"
+)
+_TAG = r"(?:</?(?:b|strong|i|em|u|code|kbd|tt|span|td|th|dt|dd|label|mark|pre|br)\b[^<>\n]*>|\*\*|__)"
+_EMPHASIS = Head(rf"(?i)({SECRET_NAME})[ \t]?:?[ \t]*{_TAG}(?:[ \t]*(?::|{_TAG}))*[ \t]*`?([^\s<>*`:][^\s<>*`]*)")
+_VALUE_FIRST = Head(
+    rf"(?i)\bvalue[\"']?[ \t]*:[ \t]*([^\s][^\n]*)\n[ \t]*[\"']?name[\"']?[ \t]*:[ \t]*[\"']?({SECRET_NAME})"
+)
+_VARIABLE = Head(rf"(?i)\bvariable[ \t]+[\"']({SECRET_NAME})[\"'][ \t]*\{{[^{{}}]*\bdefault[ \t]*=[ \t]*")
+# Sentences that say more between the name and the value than a verb.
+_WHOSE = Head(
+    rf"(?i)({SECRET_NAME})[ \t]*(?:[ \t](?:for|of)(?:[ \t]+[\w.@'-]+)+|\([^()\n]*\))[ \t]*(?::|=|is:?|was:?)[ \t]+"
+)
+_SET_TO = Head(
+    rf"(?i)\b(?:set|change|changed|reset|update|updated)[ \t]+(?:[\w']+[ \t]+)?({SECRET_NAME})[ \t]+(?:to|as):?[ \t]+"
+)
+_SET_PASSWORD = Head(r"(?i)\bset[ \t]+(password)[ \t]+for[ \t]+[^\s=]+[ \t]*(?:=|to)[ \t]*(?:\w+\()?(['\"])")
+_COMPARED = Head(rf"(?i)({SECRET_NAME})[`\"\]]?[ \t]+(?:not[ \t]+)?(?:in[ \t]*\(|i?like[ \t]|<>)[ \t]*(')")
+_BRACED = Head(r"(?i)(?:^|;)[ \t]*(?:pwd|password)[ \t]*=[ \t]*\{([^{}\n;]+)\}[ \t]*(?:;|[\"'\s]|$)")
+_EXPECTED = Head(
+    rf"(?i)\bexpect[ \t]+[\"'{{][^\"'\n]*({SECRET_NAME})[^\"'\n]*[\"'}}]\s*;?\s*send[ \t]+(?:--[ \t]+)?(\")"
+)
+
+
+_ELEMENTS = (_NAMED_ELEMENT, _ELEMENT_PAIR, _EMPHASIS)
+_APART = (_VALUE_FIRST, _VARIABLE, _WHOSE, _SET_TO, _BRACED)
+_STATEMENTS = (_SET_PASSWORD, _COMPARED, _EXPECTED)
+
+
+def find_below_headings(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find the lines below a heading that is the name of a secret."""
+    taken = 0
+    for find in _HEADING.all(text):
+        start, end = find.span(0)
+        mark = judge(find[1] or find[2]).mark
+        if start < taken or not mark:
+            continue
+        allowance.spend(start)
+        is_section, indent, taken = not find[1], _indent(text, start), end
+        while taken < len(text):
+            stop = text.find("\n", taken) + 1 or len(text)
+            line = text[taken:stop].strip()
+            deeper = _indent(text, taken) > indent or (line.startswith("- ") and _indent(text, taken) >= indent)
+            if line and (line.startswith("[") if is_section else not deeper):
+                break
+            if line and (entry := _ENTRY.match(text, taken, stop)):
+                name = judge(entry[1] or "")
+                literal = read_literal(text, entry.end())
+                if literal and not name.descriptor and literal.end <= stop and _is_certain(literal, name.mark or mark):
+                    yield SecretSpan(literal.start, literal.end, name.mark or mark)
+            taken = stop
+
+
+def _indent(text: str, start: int) -> int:
+    return len(text[start : start + 200]) - len(text[start : start + 200].lstrip(" \t"))
+
+
+def _is_certain(literal: Literal, mark: str) -> bool:
+    """Say whether a value that stands some way from its name looks like a secret by itself, too."""
+    text = literal.text
+    if len(text.strip()) < SHORTEST or literal.is_placeholder or not any(c.isdigit() for c in text):
+        return False
+    if mark == "PASSWORD" and literal.telling and is_quoted_secret(literal, mark) and "://" not in text:
+        return True
+    return literal.is_noise or literal.is_dense or (mark in _PASSWORDS and literal.is_mixed)
+
+
+def find_aliased(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find what a YAML alias behind the name of a secret stands for."""
+    marks = {find[2]: mark for find in _ALIAS.telling(text, allowance) if (mark := judge(find[1]).mark)}
+    for anchor in _ANCHOR.finditer(text) if marks else ():
+        literal = read_literal(text, anchor.end()) if anchor[1] in marks else None
+        if literal and not literal.is_placeholder and not literal.is_word_of_code:
+            yield SecretSpan(literal.start, literal.end, marks[anchor[1]])
+
+
+def find_named_elements(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `<property name="password"><value>…`, `<name>password</name><value>…` and `<b>Password:</b> …`."""
+    for head in _ELEMENTS:
+        for find in head.all(text):
+            start, end = find.span(2)
+            literal = Literal(text[start:end].rstrip(" \t\r\n.,;"), start, end, quoted=True)
+            yield from _certain(find[1], literal, start, allowance)
+
+
+def find_told_apart(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find values that stand before their name, or with words between."""
+    for find in _VALUE_FIRST.all(text):
+        yield from _certain(find[2], read_literal(text, find.span(1)[0]), find.span(0)[0], allowance)
+    for head in (_VARIABLE, _WHOSE, _SET_TO):
+        for find in head.all(text):
+            literal = read_literal(text, find.span(0)[1], within=None if head is _VARIABLE else LONGEST_SAID)
+            yield from _certain(find[1], literal, find.span(0)[0], allowance)
+    for find in _BRACED.telling(text, allowance):
+        start, end = find.span(1)
+        yield from _certain("password", Literal(text[start:end], start, end, quoted=True), start, allowance)
+
+
+def _certain(name: str, literal: Literal | None, at: int, allowance: Allowance) -> Iterator[SecretSpan]:
+    mark = judge(name).mark
+    if mark and literal:
+        allowance.spend(at)
+        bare = literal.text if literal.quoted else literal.text.rstrip(".,;:!?)]}")
+        literal = Literal(bare, literal.start, literal.start + len(bare), quoted=literal.quoted)
+        is_long = literal.quoted and mark in _PASSWORDS and " " not in bare and len(bare) >= LONG_WORD
+        if _is_certain(literal, mark) or (is_long and literal.telling and not literal.is_placeholder):
+            yield SecretSpan(literal.start, literal.end, mark)
+
+
+def find_in_statements(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `SET PASSWORD FOR … = '…'`, `password IN ('…')` and what a script sends to a prompt."""
+    for head in _STATEMENTS:
+        for find in head.all(text):
+            mark = judge(find[1]).mark
+            if mark in _PASSWORDS:
+                allowance.spend(find.span(0)[0])
+                start = find.span(2)[0]
+                # A line break that is written as an escape parts the quotes.
+                sent = [read_literal(text, start)] if head is _EXPECTED else read_list(text, start)
+                for literal in filter(None, sent):
+                    if not literal.is_word_of_code and "%" not in literal.text:
+                        yield SecretSpan(literal.start, literal.end, mark)
+
+
+FINDERS = (
+    Finder.of(_HEADING, find_below_headings),
+    Finder.of(_ALIAS, find_aliased),
+    *(
+        Finder("|".join(f"(?:{loosened(head.pattern)})" for head in heads), find)
+        for heads, find in (
+            (_ELEMENTS, find_named_elements), (_APART, find_told_apart), (_STATEMENTS, find_in_statements),
+        )
+    ),
+)  # fmt: skip
