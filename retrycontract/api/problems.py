@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from functools import wraps
 from typing import Annotated, Any, Final
 
 from django.conf import settings
@@ -17,7 +16,6 @@ from ninja.errors import HttpError
 from ninja.errors import ValidationError as BodyError
 from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
-from ninja.router import BoundRouter
 from pydantic import BaseModel, Field
 
 from retrycontract.api import openapi
@@ -163,33 +161,6 @@ class Problem(Exception):  # noqa: N818 - the RFC's word for it
         super().__init__(detail)
 
 
-def refuse_others(operation: Operation) -> None:
-    """Make an operation refuse words of the query that it does not know, or that come twice: none has no effect."""
-    asked = [model for model in operation.models if model.__ninja_param_source__ == "query"]
-    known = [name for model in asked for name in model.__ninja_flatten_map__]
-    lists = [name for model in asked for name in model.__ninja_collection_fields__]
-    told = f"known are {', '.join(known)}" if known else "this address takes none"
-    answer = operation.view_func
-
-    @wraps(answer)
-    def answer_known(request: HttpRequest, **values: Any) -> Any:
-        faults = [
-            {"pointer": _shown(_location((sanitizer().redact_name(name),))), "code": code, "detail": detail}
-            for name, given in sorted(request.GET.lists())
-            for is_wrong, code, detail in (
-                (name not in known, "extra_forbidden", told),
-                (len(given) > 1 and name not in lists, "repeated", "give it once"),
-            )
-            if is_wrong
-        ]  # fmt: skip
-        if faults:
-            detail = "Correct the words of the query named in 'errors'."
-            raise Problem(422, "invalid-request", detail, errors=faults[:MAX_FAULTS])
-        return answer(request, **values)
-
-    operation.view_func = answer_known
-
-
 def problem_response(status: int, code: str, detail: str, **extra: Any) -> HttpResponse:
     """Write a problem document."""
     body = {
@@ -223,15 +194,6 @@ class ProblemAPI(NinjaAPI):
         for exception, handler in HANDLERS.items():
             self.add_exception_handler(exception, handler)
 
-    def _get_bound_routers(self) -> list[BoundRouter]:
-        is_first = self._bound_routers_cache is None
-        routers = super()._get_bound_routers()
-        for router in routers if is_first else ():
-            for view in router.path_operations.values():
-                for operation in view.operations:
-                    refuse_others(operation)
-        return routers
-
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
         """Write the document, headers and problems included."""
         document = super().get_openapi_schema(**options)
@@ -253,20 +215,20 @@ def _problem(_: HttpRequest, error: Problem) -> HttpResponse:
 def _body(_: HttpRequest, error: BodyError) -> HttpResponse:
     """Name the fields that are wrong; what they held is not repeated."""
     # What may be one thing or another is refused once for each, all at the same place: the first one speaks for it.
-    by_place = {_location(fault["loc"]): fault for fault in reversed(error.errors)}
+    by_place = {place_of(fault["loc"]): fault for fault in reversed(error.errors)}
     errors = [
-        {"pointer": _shown(sanitizer().redact_pointer(place)), "code": fault["type"], "detail": fault["msg"]}
+        {"pointer": shown(sanitizer().redact_pointer(place)), "code": fault["type"], "detail": fault["msg"]}
         for place, fault in list(reversed(by_place.items()))[:MAX_FAULTS]
     ]
     detail = "Correct the fields named in 'errors' and send it again."
     return problem_response(422, "invalid-request", detail, errors=errors)
 
 
-def _shown(pointer: str) -> str:
+def shown(pointer: str) -> str:
     return elide_middle(pointer, MAX_POINTER)
 
 
-def _location(location: tuple[Any, ...]) -> str:
+def place_of(location: tuple[Any, ...]) -> str:
     """Turn ninja's ('body', 'data', 'turn') into '/turn'."""
     parts = [str(part) for part in location]
     if parts[:1] in (["body"], ["query"], ["path"], ["header"]):

@@ -8,16 +8,19 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import wraps
 from math import ceil
 from typing import Any, Final
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
+from ninja.operation import Operation
 from ninja.parser import Parser
+from ninja.router import BoundRouter
 from ninja.security import HttpBearer
 
-from retrycontract.api.problems import Problem
+from retrycontract.api.problems import MAX_FAULTS, Problem, ProblemAPI, place_of, shown
 from retrycontract.config.logs import follow
 from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.store.models import Agent, ApiKey, Scope
@@ -187,3 +190,43 @@ _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _SCALAR = re.compile(rf"{_STRING}|[^\s\"{{}}\[\],:]+", re.DOTALL)
 # A string that is never closed runs to the end of the text, so that each character is visited once.
 _STRUCTURE = re.compile(rf"{_STRING[:-1]}(?:\"|\\?\Z)|[\[\]{{}}]", re.DOTALL)
+
+
+def refuse_others(operation: Operation) -> None:
+    """Make an operation refuse words of the query that it does not know, or that come twice: none has no effect."""
+    asked = [model for model in operation.models if model.__ninja_param_source__ == "query"]
+    known = [name for model in asked for name in model.__ninja_flatten_map__]
+    lists = [name for model in asked for name in model.__ninja_collection_fields__]
+    told = f"known are {', '.join(known)}" if known else "this address takes none"
+    answer = operation.view_func
+
+    @wraps(answer)
+    def answer_known(request: HttpRequest, **values: Any) -> Any:
+        faults = [
+            {"pointer": shown(place_of((sanitizer().redact_name(name),))), "code": code, "detail": detail}
+            for name, given in sorted(request.GET.lists())
+            for is_wrong, code, detail in (
+                (name not in known, "extra_forbidden", told),
+                (len(given) > 1 and name not in lists, "repeated", "give it once"),
+            )
+            if is_wrong
+        ]  # fmt: skip
+        if faults:
+            detail = "Correct the words of the query named in 'errors'."
+            raise Problem(422, "invalid-request", detail, errors=faults[:MAX_FAULTS])
+        return answer(request, **values)
+
+    operation.view_func = answer_known
+
+
+class StrictAPI(ProblemAPI):
+    """Refuse what has no effect, at every address."""
+
+    def _get_bound_routers(self) -> list[BoundRouter]:
+        is_first = self._bound_routers_cache is None
+        routers = super()._get_bound_routers()
+        for router in routers if is_first else ():
+            for view in router.path_operations.values():
+                for operation in view.operations:
+                    refuse_others(operation)
+        return routers

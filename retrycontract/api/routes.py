@@ -16,7 +16,7 @@ from retrycontract.api import agent_responses, event_stream, presenters, problem
 from retrycontract.api.event_stream import EventFilters, EventOut
 from retrycontract.api.preconditions import IdempotencyKey, agent_of, once, request_key
 from retrycontract.api.problems import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
-from retrycontract.api.requests import ANY_KEY, EVERY_SCOPE, READ, SUBMIT, SUBMIT_WORK, StrictParser
+from retrycontract.api.requests import ANY_KEY, EVERY_SCOPE, READ, SUBMIT, SUBMIT_WORK, StrictAPI, StrictParser
 from retrycontract.config.logs import follow
 from retrycontract.contract.events import read_traceparent
 from retrycontract.contract.feedback.feedback_forms import PLAIN
@@ -55,7 +55,7 @@ READ_APART = {
     "arguments", "raw", "render", "kind", "callback_error", "feedback", *(each.name for each in fields(Generation)),
 } - {"finish_reason"}  # fmt: skip
 
-api = problems.ProblemAPI(
+api = StrictAPI(
     title="retrycontract",
     version="1",
     description="Check outputs against their contracts, count attempts, and get a person's guidance when stuck.",
