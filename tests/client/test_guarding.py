@@ -254,7 +254,7 @@ def test_a_list_is_registered_at_once_and_what_is_refused_is_named(service: Serv
     def wait(days: int) -> int:
         return days
 
-    def look(path: Annotated[str, Field(json_schema_extra={"pattern": "(?=a)b"})]) -> str:
+    def look(path: Annotated[str, Field(json_schema_extra={"pattern": "(a"})]) -> str:
         return path
 
     with Client(service.url, service.new_key("guarding-a-list")) as client:
