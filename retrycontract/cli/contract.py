@@ -17,6 +17,7 @@ from retrycontract.config.configuration_file import DEFAULT_PATH, load_configura
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.schemas.admission import InvalidSchema
+from retrycontract.contract.schemas.tool_lists import KEYWORDS
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import Outcome, RetryContract
 
@@ -64,6 +65,8 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
     declared, fault = parse_json(schema.read_bytes())
     if fault is not None:
         raise WrongInputError(f"{schema} is not JSON: {fault.reason}")
+    if isinstance(declared, dict) and declared and not declared.keys() & KEYWORDS:
+        raise WrongInputError(f"{schema} holds no keyword of JSON Schema: is it the output? --schema names the schema")
     text = sys.stdin.buffer.read() if output == "-" else Path(output).read_bytes()
     try:
         contract = RetryContract((), configuration)
@@ -254,9 +257,10 @@ def _decision(address: str, key: str, timeout: float) -> str:
         with urlopen(request, timeout=timeout) as answer:  # noqa: S310 - the same
             said: str = answer.read().decode()
     except HTTPError as refused:
-        raise WrongInputError(
-            f"the service answers {refused.code}: {refused.read(1000).decode(errors='replace')}"
-        ) from None
+        problem, fault = parse_json(refused.read(10_000).decode(errors="replace"))
+        told = problem.get("detail") or problem.get("title") if fault is None and isinstance(problem, dict) else None
+        place = address.partition("?")[0]
+        raise WrongInputError(f"the service answers {refused.code}: {told or f'is {place} its address?'}") from None
     except (URLError, TimeoutError, ConnectionError) as away:
         raise WrongInputError(f"the service cannot be reached: {getattr(away, 'reason', away)}") from None
     value, fault = parse_json(said)

@@ -114,7 +114,9 @@ class Gateway:
                 await self._answer(messages.failure(None, messages.INVALID_REQUEST, NO_MESSAGE))
             case Message():
                 await self._take(read)
-            case [*batch] if any(message.method == "tools/call" or message.method is None for message in batch):
+            case [*batch] if any(
+                message.method in ("tools/call", None) or message.has_two_methods for message in batch
+            ):
                 for message in batch:  # one by one, as each call has a fate of its own
                     await self._take(message)
             case [*batch]:
@@ -125,7 +127,8 @@ class Gateway:
 
     async def _take(self, message: Message) -> None:
         self._spans.begin(message)
-        if message.method == "tools/call" and (message.id is None or message.repeated):
+        is_call = message.method == "tools/call"
+        if message.has_two_methods or (is_call and (message.id is None or message.repeated or not message.is_call)):
             await self._answer(messages.failure(message.id, messages.INVALID_REQUEST, NO_CALL))
         elif message.is_call:
             await self._take_call(message)

@@ -10,21 +10,22 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Coroutine
+from difflib import get_close_matches
 from typing import Any, Final
 
 from retrycontract.client import AsyncClient
-from retrycontract.contract.redaction.sanitizer import visible
-from retrycontract.mcp.checkpoint import MAX_SHOWN, Refusal
+from retrycontract.mcp.checkpoint import Refusal
 from retrycontract.mcp.hooks import (
     HALF,
     LONGEST_WAIT,
     CheckedVisit,
     Said,
     VisitorsCall,
+    corrected_words,
     is_whole,
 )
 from retrycontract.mcp.messages import Message, output_at
-from retrycontract.mcp.visiting import NoPayloadError, answer
+from retrycontract.mcp.visiting import KeyedVisit, NoPayloadError, answer, answer_problem
 
 MAX_CALLS: Final = 100  # of one payload; each is an attempt that is stored
 UNCHECKED = "The tool calls could not be checked. Nothing was executed."
@@ -48,7 +49,7 @@ class GuardrailVisit(CheckedVisit):
             if isinstance(decision, Refusal):
                 found.append(decision.result.content)
             elif decision is not None and decision.note is not None and decision.arguments != _value(call.output):
-                found.append(_corrected(call.tool, decision.arguments))
+                found.append(corrected_words(call.tool, decision.arguments))
         return found
 
 
@@ -61,7 +62,13 @@ class LiteLLMVisit(GuardrailVisit):
             raise NoPayloadError(422, "input_type is request or response.")
         made = payload.value.get("tool_calls") if payload.value["input_type"] == "response" else None
         own = payload.value.get("additional_provider_specific_params")
-        wait = own.get("wait", 0) if isinstance(own, dict) else 0
+        given = own if isinstance(own, dict) else {}
+        wait = given.get("wait", 0)
+        if near := get_close_matches("wait", [name for name in given if name != "wait"], 1, 0.7):
+            raise NoPayloadError(422, f"additional_provider_specific_params.{near[0][:50]}: did you mean wait?")
+        names = [name for name in payload.value if name != "tool_calls"]
+        if payload.value["input_type"] == "response" and (odd := _calls_named(names)) and payload.value[odd]:
+            raise NoPayloadError(422, f"{odd[:50]} is not read here: the calls of an answer are tool_calls.")
         if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= LONGEST_WAIT:
             raise NoPayloadError(422, f"additional_provider_specific_params.wait is 0 to {LONGEST_WAIT:g} seconds.")
         session = payload.value.get("litellm_trace_id")
@@ -78,6 +85,17 @@ class LiteLLMVisit(GuardrailVisit):
         return 200, blocked if reasons else {"action": "NONE"}
 
 
+class NoVisit(KeyedVisit):
+    """Say that nobody answers at an address below those of the checks."""
+
+    async def serve(self, receive: Any, send: Any, *, max_body_bytes: int) -> None:  # noqa: ARG002 - nothing is read
+        """Refuse whoever asks: gateways and agents read an error as none where it is a page."""
+        await answer_problem(send, NoPayloadError(404, "There is no check at this address: see Doors without code."))
+
+    async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:
+        """Answer nothing: no key is asked for."""
+
+
 class AuthorizationVisit(GuardrailVisit):
     """Answer Envoy's external authorization over HTTP: the request that an MCP client has sent, at any path."""
 
@@ -85,7 +103,7 @@ class AuthorizationVisit(GuardrailVisit):
 
     async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:
         """Allow what holds no tool call, a stream that is opened or a session that ends."""
-        if self._scope["method"] == "POST":
+        if self._scope["method"] not in ("GET", "HEAD", "OPTIONS", "DELETE"):
             await super().answer(client, key, receive, send, max_body_bytes)
         else:
             await answer(send, 200, {})
@@ -115,6 +133,8 @@ def _asked(message: Message, session: str) -> VisitorsCall | None:
         raise NoPayloadError(
             422, f"{message.repeated!r} stands twice: one of them could be checked, and the other run."
         )
+    if message.method is None and not message.is_answer:
+        raise NoPayloadError(422, "This is no JSON-RPC message: it has no method, no result and no error.")
     if message.method != "tools/call":
         return None
     name = message.params.get("name")
@@ -123,13 +143,17 @@ def _asked(message: Message, session: str) -> VisitorsCall | None:
     return VisitorsCall(name, "mcp", output_at(message.text, "params", "arguments"), session)
 
 
+def _calls_named(names: list[str]) -> str | None:
+    return next((name for name in names if name.replace("_", "").lower() in ("toolcalls", "functioncall")), None)
+
+
 def _listed(calls: Any) -> list[dict[str, Any]]:
     if calls is None:
         return []
     if not isinstance(calls, list) or not all(isinstance(each, dict) for each in calls):
         raise NoPayloadError(422, "tool_calls is a list of calls.")
     # A custom tool of OpenAI's takes a text, which no schema is held to.
-    return [each for each in calls if each.get("type") in (None, "function")]
+    return [each for each in calls if each.get("type") != "custom"]
 
 
 def _made(call: dict[str, Any], session: str) -> VisitorsCall:
@@ -145,9 +169,3 @@ def _value(output: Any) -> Any:
         return json.loads(output) if isinstance(output, str) else output
     except ValueError:
         return output
-
-
-def _corrected(tool: str, arguments: Any) -> str:
-    shown = json.dumps(arguments, ensure_ascii=False)
-    asked = visible(shown) if len(shown) <= MAX_SHOWN else "(too long to repeat here)"
-    return f"A person corrected the arguments of your call of tool '{tool}'. Call it again with exactly these:\n{asked}"

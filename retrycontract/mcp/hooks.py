@@ -25,10 +25,10 @@ from retrycontract.client.exchange import Submissions
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState
-from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer, visible
 from retrycontract.judging.service_judge import ServiceJudge
-from retrycontract.mcp.checkpoint import Checkpoint, ConnectionCall, Forward, OpenCalls, Refusal
-from retrycontract.mcp.messages import Message, UnreadableMessageError, output_at, read_line
+from retrycontract.mcp.checkpoint import MAX_SHOWN, Checkpoint, ConnectionCall, Forward, OpenCalls, Refusal
+from retrycontract.mcp.messages import Message, UnreadableMessageError, equal_keys, output_at, read_line
 from retrycontract.mcp.visiting import BODY_SECONDS, HERE, KeyedVisit, NoPayloadError, answer, answer_problem, read_body
 
 logger = logging.getLogger("retrycontract.hooks")
@@ -37,10 +37,22 @@ WAIT_SECONDS, LONGEST_WAIT = 45.0, 600.0  # for a person; agents end a hook afte
 MAX_SESSIONS: Final = 10_000  # whose open calls are remembered; those of the others are asked for again
 MAX_LISTED: Final = 20  # calls of one session and tool
 ASKED_OF_A_PERSON = (CallState.BLOCKED, CallState.GUIDED)
+# The same event, and the same fields, of Cursor and of Gemini CLI.
+ELSEWHERE = ("preToolUse", "BeforeTool")
+# Events that name a tool which is not about to run, or of which another event asks before it does.
+PASSED = frozenset({
+    "PostToolUse", "PostToolUseFailure", "PostToolBatch", "PermissionRequest", "PermissionDenied", "Notification",
+    "postToolUse", "postToolUseFailure", "AfterTool", "afterShellExecution", "afterMCPExecution",
+})  # fmt: skip
 BEFORE, AFTER = "PreToolUse", ("PostToolUse", "PostToolUseFailure")
 
 NAMELESS = "This call could not be checked: it names no tool. Nothing was executed."
 HALF = "This call could not be checked: its names hold half a character. Nothing was executed."
+TWICE = "This call could not be checked: {!r} stands twice in it. Nothing was executed."
+UNKNOWN = (
+    "This call could not be checked: the hook event {!r} is not known here. Nothing was executed. Set the hook up for "
+    "PreToolUse (Claude Code), preToolUse (Cursor) or BeforeTool (Gemini CLI)."
+)
 Said = tuple[int, dict[str, Any]]  # status and body of an answer
 
 
@@ -55,6 +67,10 @@ class HookOptions:
     def of(cls, query: str) -> HookOptions:
         """Read `wait=SECONDS` and `unanswered=ask`; raises NoPayloadError."""
         given = parse_qs(query, keep_blank_values=True)
+        if unknown := sorted(given.keys() - {"wait", "unanswered"}):
+            raise NoPayloadError(
+                422, f"{unknown[0][:50]!r} is no parameter of this address: known are wait, unanswered."
+            )
         unanswered = given.get("unanswered", ["deny"])[-1]
         try:
             wait = float(given.get("wait", [WAIT_SECONDS])[-1])
@@ -177,29 +193,44 @@ class HookVisit(CheckedVisit):
         options = HookOptions.of(self._scope["query_string"].decode("latin-1"))
         if not isinstance(payload.value.get("hook_event_name"), str):
             raise NoPayloadError(422, "A hook's payload names its hook_event_name, as Claude Code writes it.")
-        return self._decision(client, key, payload, options)
+        return self._answered(client, key, payload, options)
+
+    async def _answered(self, client: AsyncClient, key: str, payload: Message, options: HookOptions) -> Said:
+        status, said = await self._decision(client, key, payload, options)
+        return status, said if not said or payload.value["hook_event_name"] == BEFORE else _said_elsewhere(said)
 
     def unchecked(self, payload: Message) -> Said:
         """Deny the call: any other status than 200 would let the tool run."""
         denied = _decided("deny", "This call could not be checked. Nothing was executed.")
         # What has run already can be denied no more.
-        return 200, denied if payload.value.get("hook_event_name") == BEFORE else {}
+        is_here = payload.value.get("hook_event_name") == BEFORE
+        return 200, (denied if is_here else _said_elsewhere(denied)) if _asks(payload) else {}
 
     async def _decision(self, client: AsyncClient, key: str, payload: Message, options: HookOptions) -> Said:
         event, tool = payload.value.get("hook_event_name"), payload.value.get("tool_name")
+        asks = _asks(payload)
+        if asks and (twice := equal_keys(payload.text)) is not None:
+            return 200, _decided("deny", TWICE.format(twice))
+        if asks and event not in (BEFORE, *ELSEWHERE):
+            return 200, _decided("deny", UNKNOWN.format(str(event)[:50]))
         if not isinstance(tool, str) or not tool:
-            return 200, _decided("deny", NAMELESS) if event == BEFORE else {}
+            return 200, _decided("deny", NAMELESS) if asks else {}
         session, use_id = (str(payload.value.get(name) or "") for name in ("session_id", "tool_use_id"))
         session = session if session.strip() else ""  # a template that nobody filled in is no conversation
         if not is_whole(f"{tool}{session}{use_id}"):
-            return 200, _decided("deny", HALF) if event == BEFORE else {}
+            return 200, _decided("deny", HALF) if asks else {}
         if event in AFTER:
             await self._has_run(client, key, session, tool, use_id)
-        if event != BEFORE:
+        if not asks:
             return 200, {}
         call = VisitorsCall(tool, use_id or "hook", output_at(payload.text, "tool_input"), session)
         decision = await self.judged(client, key, call, wait=options.wait)
-        return 200, {} if decision is None else _answered(decision, asks_user=options.asks_user)
+        if decision is None:
+            return 200, {}
+        if isinstance(decision, Forward) and decision.note is not None and event != BEFORE:
+            # Where other agents read arguments in place of the model's is theirs to say: the model writes them.
+            return 200, _decided("deny", corrected_words(tool, decision.arguments))
+        return 200, _answered(decision, asks_user=options.asks_user)
 
     async def _has_run(self, client: AsyncClient, key: str, session: str, tool: str, use_id: str) -> None:
         """End the call whose last attempt was run all the same, as a user allowed it: nobody need answer it."""
@@ -270,6 +301,28 @@ def _answered(decision: Forward | Refusal, *, asks_user: bool) -> dict[str, Any]
     return _decided("allow", decision.note, updatedInput=decision.arguments)
 
 
+def _asks(payload: Message) -> bool:
+    """Tell whether a tool is about to run: at the events that say so, and at unknown ones that hold a call."""
+    event = payload.value.get("hook_event_name")
+    if event == BEFORE or event in ELSEWHERE:
+        return True
+    names = {name.replace("_", "").lower() for name in payload.value}
+    return event not in PASSED and bool(names & {"toolname", "toolinput", "toolargs", "command"})
+
+
 def _decided(decision: str, reason: str, **more: Any) -> dict[str, Any]:
     said = {"hookEventName": BEFORE, "permissionDecision": decision, "permissionDecisionReason": reason}
     return {"hookSpecificOutput": said | more}
+
+
+def _said_elsewhere(said: dict[str, Any]) -> dict[str, Any]:
+    """Say a denial in the words of other agents as well; Claude Code refuses an answer with members of theirs."""
+    reason = said["hookSpecificOutput"]["permissionDecisionReason"]
+    return {"decision": "block", "permission": "deny", "reason": reason, "agent_message": reason, **said}
+
+
+def corrected_words(tool: str, arguments: Any) -> str:
+    """Tell the model what a person has made of its arguments."""
+    shown = json.dumps(arguments, ensure_ascii=False)
+    asked = visible(shown) if len(shown) <= MAX_SHOWN else "(too long to repeat here)"
+    return f"A person corrected the arguments of your call of tool '{tool}'. Call it again with exactly these:\n{asked}"

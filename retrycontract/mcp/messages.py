@@ -93,6 +93,11 @@ class Message:
         return "method" not in self.value and ("result" in self.value or "error" in self.value)
 
     @property
+    def has_two_methods(self) -> bool:
+        """Tell whether it can be read as two different requests."""
+        return not _stands_once(self.text, "method") and equal_keys(self.text, "method") is not None
+
+    @property
     def repeated(self) -> str | None:
         """Name a key that appears twice although only one can be meant."""
         if all(_stands_once(self.text, name) for name in DECIDES):
@@ -182,6 +187,12 @@ def _as_judged(text: str, start: int) -> Any:
     written = text[start : _value_at(text, start)[1]]
     value, fault = read_json(written)
     return as_text(value) if fault is None else written
+
+
+def equal_keys(text: str, only: str | None = None) -> str | None:
+    """Name a member of readable JSON's object that stands there twice: readers differ in which one counts."""
+    names = Counter(name for name, _, _ in _members(text, _start(text, ())) if only in (None, name))
+    return next((name for name, count in names.items() if count > 1), None)
 
 
 def replaced(text: str, path: tuple[str, ...], written: str) -> str:

@@ -13,6 +13,7 @@ DOORS = {
     "/hooks": ("retrycontract.mcp.hooks", "HookVisit"),
     "/guardrails/beta/litellm_basic_guardrail_api": ("retrycontract.mcp.guardrails", "LiteLLMVisit"),
 }
+CHECKS = frozenset({"hooks", "guardrails"})  # below them no page is an answer to a machine
 # Envoy puts the path that it was asked for behind it.
 AUTHORIZATION = "/guardrails/authz"
 
@@ -42,4 +43,6 @@ class Mount:
 def _door(path: str) -> tuple[str, str] | None:
     if path == AUTHORIZATION or path.startswith(f"{AUTHORIZATION}/"):
         return "retrycontract.mcp.guardrails", "AuthorizationVisit"
-    return DOORS.get(path.rstrip("/"))  # as many clients write it
+    found = DOORS.get(path.rstrip("/"))  # as many clients write it
+    is_none = found is None and path.split("/")[1:2] and path.split("/")[1] in CHECKS
+    return ("retrycontract.mcp.guardrails", "NoVisit") if is_none else found

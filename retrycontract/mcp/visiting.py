@@ -26,11 +26,15 @@ HEADER_SECONDS = 10.0
 MOST_DRAINED = 8  # times the limit; of what is too large
 
 
+CODES = {400: "bad-json", 403: "foreign-origin", 404: "not-found", 405: "method-not-allowed", 408: "too-slow",
+         413: "body-too-large", 415: "encoded-body"}  # fmt: skip
+
+
 class NoPayloadError(Exception):
     """Raised for a request that cannot be taken: `status` and reason."""
 
-    def __init__(self, status: int, reason: str) -> None:
-        self.status = status
+    def __init__(self, status: int, reason: str, allow: bytes = b"") -> None:
+        self.status, self.allow = status, allow
         super().__init__(reason)
 
 
@@ -48,7 +52,8 @@ class KeyedVisit(ABC):
     async def serve(self, receive: Any, send: Any, *, max_body_bytes: int) -> None:
         """Check the key and let the kind of visit answer."""
         if self.METHODS and self._scope["method"] not in self.METHODS:
-            await answer(send, 405, {b"allow": ", ".join(self.METHODS).encode()})
+            allowed = ", ".join(self.METHODS)
+            await answer_problem(send, NoPayloadError(405, f"This address takes {allowed}.", allowed.encode()))
             return
         own = next((b"Bearer " + self._headers[name] for name in self.KEY_HEADERS if name in self._headers), None)
         authorization = own or self._headers.get(b"authorization", b"")
@@ -105,8 +110,10 @@ async def _relay(found: httpx2.Response, send: Any) -> None:
 
 async def answer_problem(send: Any, wrong: NoPayloadError) -> None:
     """Say in a problem document what is wrong with a request."""
-    said = json.dumps({"title": str(wrong), "status": wrong.status}).encode()
-    await answer(send, wrong.status, {b"content-type": b"application/problem+json"}, said)
+    title, code = str(wrong), CODES.get(wrong.status, "invalid-request")
+    said = json.dumps({"title": title, "status": wrong.status, "code": code, "detail": title}).encode()
+    headers = {b"content-type": b"application/problem+json"} | ({b"allow": wrong.allow} if wrong.allow else {})
+    await answer(send, wrong.status, headers, said)
 
 
 async def read_body(receive: Any, limit: int, seconds: float) -> bytes:

@@ -48,6 +48,11 @@ def test_an_invalid_output_ends_with_one_and_the_feedback(folder: Path, capsys: 
     assert capsys.readouterr().out == FEEDBACK
 
 
+def test_exchanged_files_are_wrong_use(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--schema", "good.json", "S.json"]) == 2
+    assert "holds no keyword of JSON Schema" in capsys.readouterr().err
+
+
 def test_warnings_are_told_but_valid(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check("extra.json") == 1
     capsys.readouterr()

@@ -121,6 +121,16 @@ def test_an_answer_that_nobody_can_read_ends_its_request(connection: Connection)
         pytest.param('{"id": 9}', 9, -32600, id="no-method"),
         pytest.param(call(10, "write", "{}").replace('"name"', '"name":"text","name"'), 10, -32600, id="two-names"),
         pytest.param('{"method":"tools/call","params":{"name":"write"}}', None, -32600, id="call-without-id"),
+        pytest.param('{"id":11,"method":"tools/call","params":["write",{"x":1}]}', 11, -32600, id="by-position"),
+        pytest.param('{"id":12,"method":"tools/call","params":{"arguments":{}}}', 12, -32600, id="no-name"),
+        pytest.param('{"id":13,"method":"tools/call","params":{"name":5}}', 13, -32600, id="number-for-a-name"),
+        pytest.param('{"id":14,"method":"tools/call"}', 14, -32600, id="no-params"),
+        pytest.param(call(15, "write", "{}")[:-1] + ',"method":"ping"}', 15, -32600, id="two-methods"),
+        pytest.param('{"method":"ping",' + call(16, "write", "{}")[1:], 16, -32600, id="another-method-first"),
+        pytest.param("[" + call(17, "write", "{}")[:-1] + ',"method":"ping"}]', 17, -32600, id="two-in-a-batch"),
+        pytest.param(
+            call(18, "write", "{}").replace('"method"', '"m\\u0065thod":"ping","method"'), 18, -32600, id="escaped"
+        ),
     ],
 )
 def test_a_line_that_nobody_can_read_is_answered(

@@ -195,10 +195,29 @@ def test_nothing_for_a_tool_that_needs_something_is_told_so(agent: AgentClient) 
     assert "/origin (VAL-001)" in answer.body["blocked_reason"]
 
 
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        pytest.param(LITELLM, {"toolCalls": [{}]}, id="another spelling"),
+        pytest.param(LITELLM, {"additional_provider_specific_params": {"wiat": 30}}, id="misspelt"),
+        pytest.param(LITELLM, {"tool_calls": [{"type": "Function", "function": {}}]}, id="another kind of call"),
+        pytest.param(AUTHZ, {"method": ["tools/call"]}, id="a method that is a list"),
+        pytest.param(AUTHZ, {"method": None}, id="no method"),
+        pytest.param(AUTHZ, {"params": ["book_flight", RIGHT]}, id="by position"),
+    ],
+)
+def test_what_may_be_a_call_and_cannot_be_read_is_refused(agent: AgentClient, path: str, more: Any) -> None:
+    body = (of_litellm("s", RIGHT) if path == LITELLM else of_mcp(RIGHT)) | more
+    for method in ("POST", "PUT") if path == AUTHZ else ("POST",):
+        assert refused(agent.service.send(method, path, body, key=agent.key)) == 422
+
+
 def refused(answer: Answer) -> int:
     """Give the status of a refusal that says what is wrong."""
     assert answer.headers["content-type"].startswith("application/problem+json"), answer.text
     assert answer.body["title"]
+    assert answer.body["detail"]
+    assert answer.body["code"]
     assert len(answer.text) < 2_000
     return answer.status
 

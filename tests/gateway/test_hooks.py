@@ -205,10 +205,55 @@ def test_what_cannot_be_checked_is_not_run(agent: AgentClient, session: str, fie
     assert "could not be checked" in said["permissionDecisionReason"]
 
 
+@pytest.mark.parametrize("event", ["preToolUse", "BeforeTool"])
+def test_other_agents_are_answered_in_their_words(agent: AgentClient, session: str, event: str) -> None:
+    said = send(agent, payload(session, WRONG, event)).body
+    assert (said["decision"], said["permission"]) == ("block", "deny")
+    assert "/file_path (VAL-007)" in said["reason"]
+    assert said["reason"] == said["agent_message"]
+    assert send(agent, payload(session, RIGHT, event)).body == {}
+
+
+@pytest.mark.parametrize(
+    "event", ["PreTooluse", "pretooluse", "beforeToolUse", "", "beforeShellExecution", "x" * 5_000]
+)
+def test_a_call_at_an_event_that_nobody_knows_is_denied(agent: AgentClient, session: str, event: str) -> None:
+    other = {"hook_event_name": event, "command": "ls"}
+    for body in (payload(session, RIGHT, event), other):
+        said = send(agent, body).body
+        assert said["decision"] == "block"
+        assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
+        assert "PreToolUse (Claude Code)" in said["reason"]
+
+
+@pytest.mark.parametrize("event", ["PostToolUse", "PermissionRequest", "AfterTool", "Stop", "SessionStart"])
+def test_other_events_are_left_alone(agent: AgentClient, session: str, event: str) -> None:
+    body = payload(session, WRONG, event)
+    if event.startswith("S"):
+        body = {"hook_event_name": event, "session_id": session}
+    assert send(agent, body).body == {}
+
+
+@pytest.mark.parametrize("name", ["tool_name", "tool_input", "hook_event_name", "session_id"])
+def test_a_payload_that_could_be_read_in_two_ways_is_denied(agent: AgentClient, session: str, name: str) -> None:
+    body = json.dumps(payload(session, RIGHT))
+    said = decision(send(agent, f'{{"{name}": "PreToolUse", {body[1:]}'.encode()))
+    assert (said["permissionDecision"], f"'{name}' stands twice" in said["permissionDecisionReason"]) == ("deny", True)
+
+
+@pytest.mark.parametrize("path", ["/hooks/x", "/guardrails", "/guardrails/", "/guardrails/other", "/hooks?wat=1"])
+def test_no_page_answers_a_machine(agent: AgentClient, path: str) -> None:
+    answer = agent.service.send("POST", path, {}, key=agent.key)
+    assert answer.headers["content-type"].startswith("application/problem+json")
+    expected = (422, "invalid-request") if "?" in path else (404, "not-found")
+    assert (answer.status, answer.body["code"], bool(answer.body["detail"])) == (*expected, True)
+
+
 @pytest.mark.parametrize(
     ("body", "query", "headers", "status"),
     [
         pytest.param(b'{"hook_event', "", {}, 400, id="torn"),
+        pytest.param({}, "?wiat=3", {}, 422, id="misspelt"),
         pytest.param(b"[]", "", {}, 422, id="list"),
         pytest.param({}, "", {}, 422, id="no event"),
         pytest.param({"hookEventName": "PreToolUse", "toolName": "Edit"}, "", {}, 422, id="another agent's words"),
@@ -226,6 +271,8 @@ def test_bad_input_is_answered_clearly(
     answer = send(agent, body, query, headers=headers)
     assert answer.status == status
     assert answer.body["title"]
+    assert answer.body["code"]
+    assert answer.body["detail"]
     assert "Traceback" not in agent.service.log
 
 
@@ -271,6 +318,9 @@ def test_the_command_says_the_same_and_blocks_what_it_cannot_have_checked(agent:
     refused = hook(agent, json.dumps(payload(session, RIGHT)), RETRYCONTRACT_API_KEY="rc_00000000_unknown")
     assert refused.returncode == 2
     assert refused.stderr.startswith("retrycontract: the service answers 401")
+    astray = hook(agent, json.dumps(payload(session, RIGHT)), "--url", f"{agent.service.url}/wrong")
+    assert (astray.returncode, astray.stdout, "<" in astray.stderr) == (2, "", False)
+    assert f"{agent.service.url}/wrong/hooks its address" in astray.stderr
     torn = hook(agent, "{")
     assert (torn.returncode, torn.stdout) == (2, "")
     away = hook(agent, "{}", "--url", "http://127.0.0.1:9")
