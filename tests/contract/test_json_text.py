@@ -223,7 +223,8 @@ def test_a_value_nests_as_deep_as_a_text_may() -> None:
 @pytest.mark.parametrize("value", [nested(3), {"a": {"b": {"c": 1}}}, [1, ({"a": 1},)]])
 def test_a_schema_may_allow_less_depth(value: Any) -> None:
     assert depth_fault(value, 4) is None
-    assert depth_fault(value, 2) == JsonFault(FaultKind.DEPTH, "nested deeper than 2 levels, all that this schema takes")
+    reason = "nested deeper than 2 levels, all that this schema takes"
+    assert depth_fault(value, 2) == JsonFault(FaultKind.DEPTH, reason)
 
 
 def shown(text: str) -> str | None:
