@@ -136,8 +136,8 @@ MUTATIONS: Final = (
     Mutation(
         "NFR-019",
         "in_process.py",
-        '"""Add a tool, or replace the one of the same name.',
-        '_ = """Add a tool, or replace the one of the same name.',
+        '"""Add a tool, or replace the one of the same name;',
+        '_ = """Add a tool, or replace the one of the same name;',
     ),
     Mutation("NFR-020", "contract/feedback/tool_result.py", 'FORMAT = "retrycontract/1"', 'FORMAT = "retrycontract/2"'),
     Mutation("FR-002", "contract/errors.py", '"error_code": self.error_code.value', '"error_code": "VAL-001"'),

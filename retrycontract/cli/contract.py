@@ -75,7 +75,7 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
         raise WrongInputError(f"the schema is invalid at {wrong.pointer or '(root)'}: {wrong.reason}") from None
     for warning in warnings:
         click.echo(f"{schema}, at {warning.pointer or '(root)'}: {warning.reason}", err=True)
-    outcome = contract.check(tool, "", text)
+    outcome = contract.check(tool, "check", text)
     click.echo(_as_json(outcome) if as_json or form == "json" else _as_text(outcome))
     return VALID if outcome.status == "valid" else INVALID
 

@@ -11,7 +11,6 @@ from retrycontract.client.errors import CorrectionError, VerdictPendingError
 from retrycontract.client.exchange import value_of
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.feedback.feedback_text import once_answered
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.patches import Operation, PatchError, apply_patch
@@ -163,6 +162,9 @@ def _with_guidance(result: ToolResult | None, text: str, status: Status, budget:
     """Let the model read what was wrong and then what the person says, as one answer to its call."""
     if result is None:
         return None
+    # With what words values it would double the client's import.
+    from retrycontract.contract.feedback.feedback_text import once_answered
+
     told = f"{once_answered(result.content)}\n\n{text}" if text else result.content
     return replace(result, content=told, metadata=result.metadata | {"status": status, "max_attempts": budget})
 

@@ -39,8 +39,9 @@ MAX_LISTED: Final = 20  # calls of one session and tool
 ASKED_OF_A_PERSON = (CallState.BLOCKED, CallState.GUIDED)
 # The same event, and the same fields, of Cursor and of Gemini CLI.
 ELSEWHERE = ("preToolUse", "BeforeTool")
-# Events that name a tool which is not about to run, or of which another event asks before it does.
+# Events without a tool, those whose tool is not about to run, and those before which another event asks.
 PASSED = frozenset({
+    "SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "SubagentStart", "SubagentStop", "PreCompact",
     "PostToolUse", "PostToolUseFailure", "PostToolBatch", "PermissionRequest", "PermissionDenied", "Notification",
     "postToolUse", "postToolUseFailure", "AfterTool", "afterShellExecution", "afterMCPExecution",
 })  # fmt: skip

@@ -34,7 +34,7 @@ class AnthropicMessages:
             if isinstance(listed, list)
             else []
         )
-        tools, choice = tuple(read_tool_list(own)), request.get("tool_choice")
+        tools, choice = tuple(read_tool_list(own, is_registry=False)), request.get("tool_choice")
         kind = choice.get("type") if isinstance(choice, dict) else None
         must_call = tuple(tool.name for tool in tools) if kind == "any" else ()
         if kind == "tool" and isinstance(choice, dict):

@@ -31,7 +31,7 @@ class OpenAIChat:
         """Read tools, `response_format` and `tool_choice`, or `functions` and `function_call`."""
         listed, older = request.get("tools"), request.get("functions")
         functions = [tool for tool in listed if _is_function(tool)] if isinstance(listed, list) else []
-        tools = tuple(read_tool_list([*functions, *(older if isinstance(older, list) else ())]))
+        tools = tuple(read_tool_list([*functions, *(older if isinstance(older, list) else ())], is_registry=False))
         choice = request.get("tool_choice") if listed else request.get(FUNCTION_CALL)
         return wire.Terms(
             str(request.get("model", "")), tools, _output(request.get("response_format")),

@@ -38,7 +38,7 @@ class OpenAIResponses:
             if isinstance(listed, list)
             else []
         )
-        tools = tuple(read_tool_list(functions))
+        tools = tuple(read_tool_list(functions, is_registry=False))
         wanted = (request.get("text") or {}).get("format")
         output = None
         if isinstance(wanted, dict) and wanted.get("schema") is not None:

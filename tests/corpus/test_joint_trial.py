@@ -76,13 +76,15 @@ class OneByOne:
                 found[at] = spot, min(mending, key=lambda each: each[:2])[2]
         kept: dict[int, Patch] = {}
         for at, (_, proposal) in found.items():
-            if self.remaining(_joined([*kept.values(), proposal.patch])) is not None:
+            if not proposal.is_guess and self.remaining(_joined([*kept.values(), proposal.patch])) is not None:
                 kept[at] = proposal.patch
-        if not kept:
+        if not found:
             return self.errors
         allowed = Discretion(self.value, index, SANITIZER).allowed(kept.values(), _joined(kept.values()))
         return [
-            _mended(error, *found[at], may_travel=found[at][1].patch in allowed) if at in kept else error
+            _mended(error, *found[at], may_travel=at in kept and found[at][1].patch in allowed)
+            if at in kept or (at in found and found[at][1].is_guess)
+            else error
             for at, error in enumerate(self.errors)
         ]
 

@@ -79,9 +79,13 @@ def test_a_reported_loop_is_diagnosed_and_its_patch_makes_it_valid(corpus: Corpu
             schema, words = REPORTED[row["what"]]
             findings = judged(schema, row["arguments_raw"])
             assert findings.errors, row["id"]
-            assert all(error.patch and words in (error.hint or "") for error in findings.errors), row["id"]
-            assert judged(schema, mended(findings)).errors == (), row["id"]
+            assert all(words in (error.hint or "") for error in findings.errors), row["id"]
             seen.add(row["what"])
+            if words == "[] if there are none":  # whether there are none only the model knows
+                assert not any(error.patch for error in findings.errors), row["id"]
+                continue
+            assert all(error.patch for error in findings.errors), row["id"]
+            assert judged(schema, mended(findings)).errors == (), row["id"]
     assert seen
 
 

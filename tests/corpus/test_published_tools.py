@@ -43,7 +43,9 @@ def test_warnings_name_the_references_into_documents_that_tools_were_cut_out_of(
     for row in corpus("real_tools"):
         for warning in examine(row["schema"]).warnings:
             if not warning.pointer.endswith("/$ref"):
-                assert warning.reason.startswith("Nothing checks the format `path`"), "no published tool has slips"
+                # Some list texts for an integer or an array; no other has slips.
+                known = ("Nothing checks the format `path`", "No value fits: what is allowed is no ")
+                assert warning.reason.startswith(known), row["id"]
                 continue
             reference = pointers.resolve(row["schema"], warning.pointer)
             with pytest.raises(LookupError):

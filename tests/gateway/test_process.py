@@ -193,5 +193,8 @@ def test_strange_calls_are_answered_and_end_nothing(tmp_path: Path) -> None:
             answers[answer["id"]] = answer
         gateway.stdin.close()
     assert [answers[number]["result"]["isError"] for number in range(len(STRANGE))] == [True] * len(STRANGE)
-    assert {answers[len(STRANGE) + number]["error"]["code"] for number in range(len(STRANGE_REQUESTS))} == {-32602}
+    assert {answers[len(STRANGE) + number]["error"]["code"] for number in range(len(STRANGE_REQUESTS))} <= {
+        -32602,
+        -32600,
+    }
     assert told(tmp_path, "calls") == []

@@ -268,8 +268,11 @@ class InvalidToolListError(WrongInputError):
         super().__init__(f"{pointer or '(root)'}: {reason}")
 
 
-def read_tool_list(payload: Any) -> list[DeclaredTool]:
-    """Read a list of tools, or an object that holds one under `tools`; raises InvalidToolListError."""
+def read_tool_list(payload: Any, *, is_registry: bool = True) -> list[DeclaredTool]:
+    """Read a list of tools, or an object that holds one under `tools`; raises InvalidToolListError.
+
+    Where it is to be registered a name stands for one schema; what a request to a model repeats is the provider's.
+    """
     pointer = ""
     if isinstance(payload, dict) and "tools" in payload:
         payload, pointer = payload["tools"], "/tools"
@@ -280,7 +283,7 @@ def read_tool_list(payload: Any) -> list[DeclaredTool]:
     tools = list(_read(payload, pointer))
     first: dict[str, DeclaredTool] = {}
     for position, tool in enumerate(tools):
-        if first.setdefault(tool.name, tool).schema != tool.schema:
+        if is_registry and first.setdefault(tool.name, tool).schema != tool.schema:
             reason = f"'{excerpt(tool.name)}' stands twice in this list, with two schemas"
             raise InvalidToolListError(f"{pointer}/{position}/name", reason)
     return tools
