@@ -83,8 +83,7 @@ class ExchangeReport:
     """Say what became of an answer: `outcome` is none, valid, observed, rescued, repaired, blocked or unchecked.
 
     `asked` counts how often the upstream was asked, `codes` are those of all mistakes, `call_ids` those of Blocked
-    calls, `dialect` is that in which calls stood in the text, and `repeated` names the tools of calls that are the same
-    again.
+    calls, `dialect` is that in which calls stood in the text, and `repeated` names tools that were called the same.
     """
 
     model: str
@@ -141,10 +140,7 @@ class Exchange:
         self.report = ExchangeReport(terms.model, warnings=[f"{name}: {why}" for name, why in contract.faults.items()])
 
     async def settle(self, answer: ModelAnswer) -> Settled:
-        """Judge an answer, and ask for others until it is right or Blocked.
-
-        Raises RefusedByUpstreamError, UpstreamError and AnswerTooLargeError where the upstream fails meanwhile.
-        """
+        """Judge an answer, and ask for others until it is right or Blocked; raises what the upstream fails by."""
         self._answers = [answer]
         each = (answer, *answer.choices)
         self._due = due = [self._begun(call) for choice in each for call in self._owed(choice)]
@@ -158,9 +154,12 @@ class Exchange:
                     await self._take_over(await self._ask_again())
                 is_helped = len(self._answers) < MAX_ANSWERS and await self._is_helped()
         except NoVerdictError as error:
-            logger.warning("An answer is passed on unchecked: %s", error)
-            self.report.outcome = "unchecked"
-            return Settled(answer)
+            logger.warning("An answer could not be checked to its end: %s", error)
+            if not (self._due and self._contract.enforces):
+                self.report.outcome = "unchecked"
+                return Settled(answer)
+            if not all(one.verdict for one in self._due):
+                raise UpstreamError(f"A call could not be checked, so it is not passed on: {error}") from error
         # Where the attempts or MAX_ANSWERS are used up, too: what is wrong then never reaches the client as a call.
         return self._end()
 
@@ -390,9 +389,8 @@ class Exchange:
         said = f"{what} was wrong {one.verdict.attempt} times ({codes}). {NOT_EXECUTED}"
         if self._contract.service is None or not one.is_before_people:
             return said
-        return (
-            f"{said} A person has been asked (call {one.verdict.call_id}): send the conversation again for the answer."
-        )
+        asked = f"A person has been asked (call {one.verdict.call_id})"
+        return f"{said} {asked}: send the conversation again for the answer."
 
 
 def _not_asked_for(named: tuple[str, ...]) -> str:

@@ -42,7 +42,7 @@ Send = Callable[..., Any]
 
 
 def payload(session: str, tool_input: Any, event: str = "PreToolUse", use_id: str = "", **more: Any) -> dict[str, Any]:
-    """Give what Claude Code 2.1.197 sends, with all its fields."""
+    """Give what Claude Code 2.1.330 sends, with all its fields."""
     return {
         "session_id": session,
         "transcript_path": f"/home/ana/.claude/projects/-srv/{session}.jsonl",

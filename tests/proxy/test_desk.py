@@ -384,3 +384,28 @@ def test_a_call_that_the_model_withdraws_is_cancelled(before: Any, agent: Client
     with upstream(chat.says(None, chat.call("read_file", WRONG)), chat.says("No.")) as up, before(up.url) as url:
         ask(chat, url, "whole", chat.tool())
     assert [call.state for call in agent.calls()] == ["cancelled"]
+
+
+REVOKE = """
+from django.utils import timezone
+from retrycontract.store.models import ApiKey, Door
+from retrycontract.usecases.people.admit import revoke_key
+revoke_key(ApiKey.objects.get(prefix="{prefix}"), now=timezone.now(), actor="ada", door=Door.COMMAND)
+"""
+
+
+def test_a_wrong_call_is_not_let_through_when_the_key_is_revoked_while_a_person_is_waited_for(
+    before: Any, agent: Client, service: Service, key: str
+) -> None:
+    def revoke() -> None:
+        eventually(lambda: agent.calls(state="blocked"))
+        service.manage("shell", "--verbosity", "0", "--command", REVOKE.format(prefix=key[:11]))
+
+    somebody = threading.Thread(target=revoke)
+    somebody.start()
+    with upstream(*[chat.says(None, chat.call("read_file", WRONG))] * 3) as up, before(up.url, wait=60) as url:
+        answer = httpx2.post(f"{url}{chat.PATH}", json=chat.asking(chat.tool()), timeout=90)
+    somebody.join()
+    assert answer.status_code == 200
+    assert "A person has been asked" in answer.text
+    assert "tool_calls" not in answer.text
