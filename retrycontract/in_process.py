@@ -12,6 +12,7 @@ from time import perf_counter_ns
 from types import NoneType
 from typing import Any
 
+from retrycontract.checking import compiled_or_apart
 from retrycontract.config.installed_formatters import gather_formatters
 from retrycontract.contract import events
 from retrycontract.contract.checks.failure import Findings
@@ -135,6 +136,8 @@ class RetryContract:
     def register(self, tool: Tool) -> tuple[SchemaWarning, ...]:
         """Add a tool, or replace the one of the same name; gives the warnings of its schema, which are logged, too.
 
+        By a dear schema a child process judges, which is started for the first one and cut off after 2 s of its work.
+
         Raises InvalidSchema that names the fault, and ConfigurationError for `max_attempts` out of range.
         """
         if not isinstance(tool, Tool):
@@ -145,9 +148,13 @@ class RetryContract:
             # For its check of the range alone; the result is not kept.
             replace(self._configuration, max_attempts=tool.max_attempts)
         refuse_slips(tool.input_schema)
-        self._tools[tool.name] = compiled = CompiledTool.of(tool, compiler_of)
+        self._tools[tool.name] = compiled = compiled_or_apart(tool, compiler_of)
         log_warnings(tool.name, compiled.warnings)
         return compiled.warnings
+
+    def is_judged_apart(self, tool_name: str) -> bool:
+        """Tell whether outputs of a tool are judged in a child process, for which the caller's thread waits."""
+        return tool_name in self._tools and self._tools[tool_name].check is not None
 
     def check(
         self,

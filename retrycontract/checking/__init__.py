@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
-from retrycontract.children.pool import ChildDiedError, Death, shared_pool
+from retrycontract.children.pool import ChildDiedError, ChildUnavailableError, Death, shared_pool
 from retrycontract.contract.checks.composition import SchemaIndex
-from retrycontract.contract.checks.failure import Findings
-from retrycontract.contract.checks.tool_arguments import Rejection, unfinished_check
+from retrycontract.contract.checks.failure import Findings, blocks
+from retrycontract.contract.checks.reading import syntax_error
+from retrycontract.contract.checks.tool_arguments import Rejection, unfinished_check, with_own_checks
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import Examined
 from retrycontract.contract.outputs import Kind
+from retrycontract.contract.outputs.json_text import HAS_VALUE, fault_in
+from retrycontract.contract.outputs.source_code import Compilers
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.redaction.schema_marks import HIDDEN
-from retrycontract.contract.schemas.document import InvalidSchema, SchemaFault, SchemaWarning
-from retrycontract.contract.tool import Tool
+from retrycontract.contract.schemas.document import DearSchema, InvalidSchema, SchemaFault, SchemaWarning
+from retrycontract.contract.tool import CompiledTool, Tool
 
 AT_ONCE = 2  # requests of one agent that wait for a child: the threads that wait are needed by the others, too
+LIBRARY_SECONDS = 2.0  # of processor time to check an output where no service sets it
 SCHEMA_SECONDS = 2.0  # of processor time to admit a schema: the dearest that are admitted take a fifth of it
 
 
@@ -59,6 +64,7 @@ class Question:
     finish_reason: str | None = None
     callback_error: Rejection | None = None
     said: str | None = None
+    wants_value: bool = False  # whether the answer is to hold what the output was read as
 
     @classmethod
     def of(cls, output: Any, tool: Tool | None, configuration: RetryConfiguration, **fields: Any) -> Question:
@@ -106,8 +112,9 @@ def judge_apart(
     told = done.answer
     _raise_refused(told)
     findings = Findings(
-        tuple(map(ValidationError.from_json, told["errors"])), is_parsed=told["is_parsed"], faults=tuple(told["faults"])
-    )
+        tuple(map(ValidationError.from_json, told["errors"])), told.get("value"), is_parsed=told["is_parsed"],
+        faults=tuple(told["faults"]),
+    )  # fmt: skip
     return Answered(Examined(findings, told["kept"], hides=told["hides"]), done.cpu_seconds)
 
 
@@ -131,6 +138,49 @@ def admit_apart(
     charge(done.cpu_seconds)
     _raise_refused(done.answer)
     return tuple(SchemaWarning(*warning) for warning in done.answer["warnings"])
+
+
+def compiled_or_apart(tool: Tool, compilers: Compilers | None = None) -> CompiledTool:
+    """Compile a tool, or leave the judging to a child process where its schema is dear; raises InvalidSchema.
+
+    Most schemas are not, and start no process. Where none can be started a dear schema is refused.
+    """
+    try:
+        return CompiledTool.of(tool, compilers)
+    except DearSchema as dear:
+        try:
+            warnings = admit_apart(tool.input_schema)
+        except ChildUnavailableError as unavailable:
+            raise dear from unavailable
+        return CompiledTool.judged_by(check_apart, tool, warnings)
+
+
+def check_apart(
+    output: Any, tool: CompiledTool, sanitizer: ValueSanitizer, *, finish_reason: str | None = None
+) -> Findings:
+    """Check an output in a child process as the check of its kind does; raises ChildUnavailableError.
+
+    The developer's own checks run here, as they cannot be sent anywhere.
+    """
+    is_text = isinstance(output, str | bytes)
+    if not is_text and (fault := fault_in(output)) and fault.kind not in HAS_VALUE:
+        return Findings((syntax_error(fault, sanitizer),))
+    # Types of the caller's own are not known to the child: it gets what they would be as JSON.
+    sent = str.__str__(output) if isinstance(output, str) else output
+    if not is_text:
+        with suppress(ValueError):  # thousands of digits, which Python does not write
+            sent = json.loads(json.dumps(output))
+    question = Question.of(
+        sent, tool.tool, sanitizer.configuration, tool_name=tool.tool.name, finish_reason=finish_reason,
+        wants_value=is_text,
+    )  # fmt: skip
+    found = judge_apart(question, sanitizer, cpu_seconds=LIBRARY_SECONDS).examined.findings
+    if not found.is_parsed:
+        return found
+    value = found.parsed if is_text else output
+    if not tool.tool.checks or any(map(blocks, found.errors)):
+        return replace(found, parsed=value)
+    return with_own_checks(found.errors, value, tool, sanitizer)
 
 
 def _raise_refused(told: dict[str, Any]) -> None:

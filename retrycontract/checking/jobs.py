@@ -35,7 +35,8 @@ def judge_here(question: Question | None) -> dict[str, Any]:
         question.output, tool, sanitizer, tool_name=question.tool_name, known_tools=question.known_tools,
         finish_reason=question.finish_reason, callback_error=question.callback_error, said=question.said,
     )  # fmt: skip
-    return {
+    value = {"value": found.findings.parsed} if question.wants_value and found.findings.is_parsed else {}
+    return value | {
         "errors": [error.to_json() for error in found.findings.errors],
         "is_parsed": found.findings.is_parsed,
         "faults": found.findings.faults,

@@ -88,6 +88,9 @@ class ChildProcess:
         self._limits = limits
         self._asked = 0
         self._memory = 0
+        # Within a program that carries its interpreter in it this would start that program once more.
+        if not sys.executable or getattr(sys, "frozen", False):
+            raise ChildUnavailableError("there is no Python interpreter to start")
         try:
             # Isolated: neither variables of the environment nor the working directory say what is imported.
             self._child = subprocess.Popen(  # noqa: S603 - our own interpreter, and nothing that anybody sends

@@ -13,6 +13,7 @@ from retrycontract.contract.explaining.explanations import Explanations
 from retrycontract.contract.explaining.listing import ErrorLister
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.outputs import Kind
+from retrycontract.contract.outputs.json_text import MAX_DEPTH
 from retrycontract.contract.outputs.source_code import Compiler, Compilers, declared_language
 from retrycontract.contract.schemas.admission import Admission, examine
 from retrycontract.contract.schemas.document import SchemaWarning
@@ -88,6 +89,15 @@ class CompiledTool:
     schema: CompiledSchema
     compiler: Compiler | None = None
     warnings: tuple[SchemaWarning, ...] = ()
+    # What judges in the place of this process, which has not compiled the schema then: a `Check` of the catalogue.
+    check: Callable[..., Any] | None = None
+
+    @classmethod
+    def judged_by(cls, check: Callable[..., Any], tool: Tool, warnings: tuple[SchemaWarning, ...]) -> CompiledTool:
+        """Index an admitted schema, and leave the judging to somebody else."""
+        lister = ErrorLister.of(True, 1)
+        schema = CompiledSchema(tool.input_schema, None, SchemaIndex(tool.input_schema), MAX_DEPTH, lister)
+        return cls(tool, schema, warnings=warnings, check=check)
 
     @classmethod
     def of(cls, tool: Tool, compilers: Compilers | None = None, *, is_bounded: bool = False) -> CompiledTool:

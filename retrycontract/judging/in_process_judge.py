@@ -95,7 +95,8 @@ class InProcessJudge:
 
         It is checked here then: the way to another thread and back takes longer.
         """
-        return self.took.get(tool_name, QUICK) < QUICK and is_small(value)
+        is_known_as_quick = self.took.get(tool_name, QUICK) < QUICK
+        return is_known_as_quick and is_small(value) and not self.contract.is_judged_apart(tool_name)
 
     def _timed(self, tool_name: str, check: Callable[[], Outcome]) -> Outcome:
         began = perf_counter()

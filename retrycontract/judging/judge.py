@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from retrycontract.checking import compiled_or_apart
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
 from retrycontract.contract.feedback.tool_result import ToolResult
@@ -25,7 +26,6 @@ from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.feedback.answer import examine, redacted_output
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.tool_lists import refuse_slips
-from retrycontract.contract.tool import CompiledTool
 from retrycontract.languages import compiler_of
 
 # Takes a function without arguments; returns its result, or an awaitable of it: asyncio.to_thread, anyio's run_sync.
@@ -173,7 +173,7 @@ class Examiner:
     def __init__(self, tool: Tool, configuration: RetryConfiguration | None = None, *, is_kept: bool = False) -> None:
         if not is_kept:
             refuse_slips(tool.input_schema)
-        self.tool = CompiledTool.of(tool, compiler_of)
+        self.tool = compiled_or_apart(tool, compiler_of)
         self.sanitizer = ValueSanitizer(configuration or RetryConfiguration())
 
     def examine(self, output: Any, finish_reason: str | None = None) -> Findings:

@@ -12,11 +12,12 @@ from typing import Any
 
 import mcp_types as types
 
+from retrycontract.checking import compiled_or_apart
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.extraction_inputs import DATA, data_input
 from retrycontract.contract.schemas.examples import example_of
-from retrycontract.contract.tool import CompiledTool, Tool
+from retrycontract.contract.tool import Tool
 from retrycontract.judging import Examiner, Judge, as_text
 from retrycontract.judging.asking import settled
 
@@ -67,7 +68,7 @@ class ExtractionRequest:
 
     def example(self) -> str:
         """Write a sample for the model."""
-        found = example_of(CompiledTool.of(self.tool))
+        found = example_of(compiled_or_apart(self.tool))
         if not found.conforms:
             return f"There is no example: {found.problem}"
         return f"This conforms; the values are made up:\n{json.dumps({DATA: found.value}, ensure_ascii=False)}"

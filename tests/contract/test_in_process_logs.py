@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from retrycontract.contract.schemas.admission import DearSchema, InvalidSchema, SchemaWarning
+from retrycontract.contract.schemas.admission import SchemaWarning
 from retrycontract.contract.tool import Tool
 from tests.contract.in_process_desk import BAD, GOOD, contract, fail
 
@@ -69,9 +69,3 @@ def test_what_does_nothing_in_a_schema_is_logged_and_given_back(caplog: pytest.L
     said = "`requird` is no keyword and does nothing; did you mean `required`?"
     assert warnings == (SchemaWarning("/requird", said),)
     assert events(caplog) == [("WARNING", f"The schema of tool 't', at /requird: {said}")]
-
-
-def test_a_schema_that_only_a_child_may_judge_by_is_refused_here_and_says_so() -> None:
-    with pytest.raises(DearSchema, match="uses look-around") as refused:
-        contract().register(Tool(name="t", input_schema={"pattern": "^(?!x)"}))
-    assert isinstance(refused.value, InvalidSchema)

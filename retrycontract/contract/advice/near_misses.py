@@ -22,7 +22,7 @@ from retrycontract.contract.advice.spot import (
     sole_answer,
 )
 from retrycontract.contract.json_types import type_name
-from retrycontract.contract.outputs.json_text import parse_json
+from retrycontract.contract.outputs.json_text import TOO_LARGE, parse_json
 
 MAX_ENCODED = 8_000  # characters of a string that is tried as JSON; a patch carries far less
 JSON_STARTS = tuple('[{"-0123456789tfnTF')  # a word is told from JSON without parsing it
@@ -90,7 +90,7 @@ def scalar_of_other_type(spot: Spot) -> Iterator[Proposal]:
     Only whole numbers: how a fraction was spelt is lost, and 3.10 may have been a version.
     """
     value, wanted = spot.here.value, spot.wanted
-    if not isinstance(value, int):
+    if not isinstance(value, int) or abs(value) >= TOO_LARGE:  # Python does not write thousands of digits
         return
     other: Any = ABSENT
     if "boolean" in wanted and "string" not in wanted and value in (0, 1):

@@ -48,7 +48,7 @@ def no_output(
     within = _value_in(said or "") if tool is not None and kind is not Kind.SOURCE_FILE else None
     if within is None or tool is None:
         return Findings((_without(safe(reason, sanitizer), WHOLE_VALUE),))
-    found = check_arguments(within, tool, sanitizer)
+    found: Findings = (tool.check or check_arguments)(within, tool, sanitizer)
     if found.is_valid:
         return Findings((_without(safe(reason, sanitizer), CONFORMING),))
     return Findings(in_order([_without(safe(reason, sanitizer), WHOLE_VALUE), *found.errors]))
@@ -107,7 +107,7 @@ def check_response(
     # searched for another value inside it.
     within = unwrapped(response) if is_malformed else None
     # A refusal may show what an answer would look like, and words may say what not to do: an action follows from it.
-    said = response.decode("utf-8", "replace") if isinstance(response, bytes) else str(response)
+    said = response.decode("utf-8", "replace") if isinstance(response, bytes) else response
     if within is None or refuses_around(said, Kind.AGENT_RESPONSE) or not is_handed_over(said, within[0]):
         return findings
     text, around = within

@@ -66,6 +66,13 @@ def check_arguments(
     # Checks of the developer's own may rely on a value that fits the schema.
     if any(blocks(error) for error in found):
         return Findings(in_order(found), parsed=value, is_parsed=True)
+    return with_own_checks(found, value, tool, sanitizer)
+
+
+def with_own_checks(
+    found: Iterable[ValidationError], value: Any, tool: CompiledTool, sanitizer: ValueSanitizer
+) -> Findings:
+    """Add what the developer's own checks find in a value to what was found before."""
     if tool.tool.checks:
         sanitizer = sanitizer.hiding(secret_values(tool.schema.index, value))
     told, faults = run_checks(tool.tool.checks, value, sanitizer)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from retrycontract.contract.checks.catalogue import CHECKS, instead_of_output, no_output
+from retrycontract.contract.checks.catalogue import CHECKS, Check, instead_of_output, no_output
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.reading import read_output
 from retrycontract.contract.checks.sensitive_places import marks_of, secret_values, sensitive_pointers
@@ -90,7 +90,8 @@ def examine(
         errors = unknown_tool(tool_name, known_tools, sanitizer).errors
         return Findings(errors, value if fault is None else None, is_parsed=fault is None)
     kind, sanitizer = tool.tool.kind, sanitizer.for_schema(marks_of(tool.schema.index))
-    findings = CHECKS[kind](_answer_in(output, kind), tool, sanitizer, finish_reason=finish_reason)
+    check: Check = tool.check or CHECKS[kind]
+    findings = check(_answer_in(output, kind), tool, sanitizer, finish_reason=finish_reason)
     if not findings.is_valid:
         findings = instead_of_output(output, findings, kind)
     if findings.is_valid and callback_error is not None:

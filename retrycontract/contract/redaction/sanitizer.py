@@ -40,6 +40,11 @@ class ValueSanitizer:
         self._strings = self._redactor(())
 
     @property
+    def configuration(self) -> RetryConfiguration:
+        """Give the settings that it follows."""
+        return self._configuration
+
+    @property
     def redacts_secrets(self) -> bool:
         """Tell whether secrets are replaced at all."""
         return self._configuration.redact_secrets

@@ -60,7 +60,8 @@ def example_of(tool: CompiledTool) -> Example:
     errors: tuple[ValidationError, ...] = ()
     for value in _candidates(tool):
         # A bare string would be read as JSON text
-        findings = check_arguments(json.dumps(value) if isinstance(value, str) else value, tool, PLAIN)
+        check = tool.check or check_arguments
+        findings = check(json.dumps(value) if isinstance(value, str) else value, tool, PLAIN)
         if findings.is_valid:
             return Example(value)
         errors = errors or findings.errors
