@@ -88,7 +88,9 @@ def _front_of_house() -> FrontOfHouse:
         is_slow=_is_slow,
         max_body_bytes=service.max_body_bytes,
     )
-    return FrontOfHouse(bridge, bells, on_startup=_start, on_shutdown=_stop)
+    from retrycontract.api.routes import answer_of_news  # models: only once Django is set up
+
+    return FrontOfHouse(bridge, bells, on_startup=_start, on_shutdown=_stop, answer_of_news=answer_of_news)
 
 
 def _is_slow(method: str, path: bytes, size: int) -> bool:

@@ -93,13 +93,15 @@ class CeleryDoorbell:
         """Wake a worker, and tell whether the ring went out."""
         return self._breaker.attempt(lambda: self._publish(attempt_id), OperationalError, RedisError, OSError)
 
-    def call_changed(self, call_id: str, agent_id: int) -> None:
+    def call_changed(self, call_id: str, agent_id: int, verdict: bytes | None = None) -> None:
         """Wake whoever waits for the call, and the streams of its agent, in this process and in the others."""
         keys = (call_id, agent_bell(agent_id), DESK_BELL)
         # At once, without the way over Redis, for whoever waits in this process: Redis may be away.
-        for key in keys:
+        bells.ring(call_id, verdict)
+        for key in keys[1:]:
             bells.ring(key)
-        self._breaker.attempt(lambda: self._redis.publish(CHANNEL, " ".join(keys)), RedisError, OSError)
+        message = b"%b\n%b" % (" ".join(keys).encode(), verdict or b"")
+        self._breaker.attempt(lambda: self._redis.publish(CHANNEL, message), RedisError, OSError)
 
     def is_heard(self) -> bool:
         """Tell whether Redis answers."""

@@ -27,9 +27,9 @@ class EmbeddedDoorbell:
         """Wake the worker threads."""
         _rung.ring()
 
-    def call_changed(self, call_id: str, agent_id: int) -> None:
+    def call_changed(self, call_id: str, agent_id: int, verdict: bytes | None = None) -> None:
         """Wake whoever waits for the call, and the streams of its agent."""
-        bells.ring(call_id)
+        bells.ring(call_id, verdict)
         bells.ring(agent_bell(agent_id))
         bells.ring(DESK_BELL)
 

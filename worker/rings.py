@@ -114,8 +114,10 @@ class RingListener:
         if message["type"] == "subscribe":
             self._bells.ring_all()
         elif message["type"] == "message":
-            for key in message["data"].decode().split():
-                self._bells.ring(key)
+            # The bells, the call's first, and in a line of its own its verdict, if it has one.
+            rung, _, verdict = message["data"].partition(b"\n")
+            for number, key in enumerate(rung.decode("ascii", "replace").split()):
+                self._bells.ring(key, None if number else verdict)
         return True
 
     def _look_if_due(self) -> None:

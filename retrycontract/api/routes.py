@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from dataclasses import fields
 from functools import cache
+from time import perf_counter
 from typing import Annotated, Any, Literal
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
@@ -17,11 +20,12 @@ from retrycontract.api.event_stream import EventFilters, EventOut
 from retrycontract.api.preconditions import IdempotencyKey, agent_of, once, request_key
 from retrycontract.api.problems import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
 from retrycontract.api.requests import ANY_KEY, EVERY_SCOPE, READ, SUBMIT, SUBMIT_WORK, StrictAPI, StrictParser
-from retrycontract.config.logs import follow
+from retrycontract.config.logs import ANSWERED, follow
 from retrycontract.contract.events import read_traceparent
 from retrycontract.contract.feedback.feedback_forms import PLAIN
 from retrycontract.contract.feedback.tool_result import Provider, first_errors
 from retrycontract.contract.outputs import Generation, Kind
+from retrycontract.front.bridge import Response
 from retrycontract.front.request_ids import HEADER as REQUEST_ID
 from retrycontract.front.request_ids import usable_request_id
 from retrycontract.store.models import Agent, Attempt, Call, Guidance
@@ -32,7 +36,7 @@ from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.continue_call import NewAttempt
 from retrycontract.usecases.calls.repeat_request import opened_identifier, safe_query, sealed_identifier
 from retrycontract.usecases.calls.submit_attempt import submit_attempt
-from retrycontract.usecases.notify.doorbell import agent_bell
+from retrycontract.usecases.notify.doorbell import agent_bell, opened_verdict
 from retrycontract.usecases.notify.follow_events import follow_events
 from retrycontract.usecases.tools.try_schema import dry_run
 
@@ -48,12 +52,16 @@ LastEventId = Annotated[
         description="The newest id that was seen; 0 begins with the first event of all. Without it: from now on.",
     ),
 ]  # fmt: skip
+# What the answer does not have that it is pending for.
+OF_PENDING = (PENDING_HEADER.lower().encode(), b"location", b"retry-after", b"content-length")
 RETRY_AFTER = "1"  # seconds, for agents that do not use `Prefer: wait`
 
 # What a submission says of itself in values of its own; by the reason of its end it is judged as well.
 READ_APART = {
     "arguments", "raw", "render", "kind", "callback_error", "feedback", *(each.name for each in fields(Generation)),
 } - {"finish_reason"}  # fmt: skip
+
+logger = logging.getLogger("retrycontract.requests")
 
 api = StrictAPI(
     title="retrycontract",
@@ -320,6 +328,33 @@ def _verdict(
         query |= {"provider_id": sealed_identifier(provider_id)}
     _is_pending(response, attempt.call, f"{answer.links.self}/wait?{urlencode(query)}")
     return Status(202, answer)
+
+
+def answer_of_news(pending: Response, target: str, news: bytes) -> Response | None:
+    """Give what asking again at `target` would answer, from the verdict that came with the bell and no database.
+
+    None where the news are no verdict of just that attempt: then it is to be asked.
+    """
+    started = perf_counter()
+    path, _, query = target.partition("?")
+    call_id, asked = path.removeprefix(f"{presenters.PREFIX}/calls/").removesuffix("/wait"), dict(parse_qsl(query))
+    render: Any = asked.get("render")
+    told = opened_verdict(news, call_id, int(asked.get("attempt", 0)))
+    if told is None:
+        return None
+    attempt = Attempt(**told["attempt"], call=Call(**told["call"]))
+    id_of_provider = asked.get("provider_id")
+    answer = presenters.verdict(attempt, render, id_of_provider and opened_identifier(id_of_provider))
+    body = json.dumps(answer.model_dump(mode="json")).encode()
+    # The rest of the headers is the same for every answer to one request.
+    headers = tuple(pair for pair in pending.headers if pair[0] not in OF_PENDING)
+    fields_of_log = {
+        "method": "GET", "route": "/api/v1/calls/<call_id>/wait", "status": 200, "call_id": call_id,
+        "duration_ms": round((perf_counter() - started) * 1000, 1),
+        "request_id": (pending.header(REQUEST_ID.lower().encode()) or b"").decode("latin-1"),
+    }  # fmt: skip
+    logger.info(ANSWERED, extra=fields_of_log)
+    return Response(200, headers, body).plus(b"content-length", b"%d" % len(body))
 
 
 def _newest_guidance(request: HttpRequest, found: Call) -> Guidance | None:

@@ -17,7 +17,7 @@ from django.utils.module_loading import import_string
 
 from retrycontract.api.problems import CONTENT_TYPE, problem_response, unknown_host
 from retrycontract.api.routes import HEAD_ONLY, PENDING_HEADER
-from retrycontract.config.logs import follow, forget
+from retrycontract.config.logs import ANSWERED, follow, forget
 from retrycontract.contract.events import read_traceparent
 from retrycontract.front.request_ids import HEADER as REQUEST_ID
 from retrycontract.front.request_ids import usable_request_id
@@ -75,7 +75,7 @@ class RequestLog:
                     "status": response.status_code,
                     "duration_ms": round((perf_counter() - started) * 1000, 1),
                 }
-                logger.info("Request answered", extra=fields)
+                logger.info(ANSWERED, extra=fields)
         finally:
             forget()
         return response

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Half a minute of rings at the busiest rate that one process was measured at; about 10 MB when full.
 REMEMBERED_RINGS: Final = 50_000
+# What came with rings is fetched by whoever is woken within milliseconds; 4 MB when full of the longest.
+REMEMBERED_NEWS: Final = 256
 # Safety questions of all waiters together: some 2 % of what one API thread answers, however many wait.
 RECHECKS_PER_SECOND: Final = 4
 # So few woken questions stand before a submit in the API's queue, even when a thousand are woken at once.
@@ -38,23 +40,36 @@ class Bells:
         self._remembered = remembered
         self._rung: OrderedDict[str, int] = OrderedDict()  # the count of each key's last ring, oldest first
         self._forgotten = 0  # rings up to this count may have left `_rung`
+        # What came with a key's last ring, and the count of that ring; oldest first
+        self._news: OrderedDict[str, tuple[int, bytes]] = OrderedDict()
         self._waiters: dict[str, set[asyncio.Future[None]]] = {}
 
     def ticket(self) -> int:
         """Give the count of rings so far."""
         return self._count
 
-    def ring(self, key: str) -> None:
-        """Wake whoever waits for a key; from any thread."""
+    def ring(self, key: str, news: bytes | None = None) -> None:
+        """Wake whoever waits for a key, and keep what comes with the ring for them; from any thread."""
         with self._lock:
             self._count += 1
             self._rung[key] = self._count
             self._rung.move_to_end(key)
             if len(self._rung) > self._remembered:
                 _, self._forgotten = self._rung.popitem(last=False)
+            self._news.pop(key, None)  # of what rang before it is not the newest any more
+            if news:
+                self._news[key] = (self._count, news)
+                if len(self._news) > REMEMBERED_NEWS:
+                    self._news.popitem(last=False)
             waiters = self._waiters.pop(key, None)
         if waiters:
             _wake(waiters)
+
+    def news(self, key: str, since: int) -> bytes | None:
+        """Give what came with the last ring of a key, if that was after the ticket `since`."""
+        with self._lock:
+            count, news = self._news.get(key, (0, b""))
+        return news if count > since else None
 
     def waited_for(self) -> list[str]:
         """List the keys that somebody waits for."""
@@ -67,6 +82,7 @@ class Bells:
             self._count += 1
             self._forgotten = self._count
             self._rung.clear()
+            self._news.clear()
             waiters = {waiter for waiting in self._waiters.values() for waiter in waiting}
             self._waiters.clear()
         _wake(waiters)
@@ -136,7 +152,8 @@ def asked_wait(headers: Iterable[Header]) -> int | None:
 class FrontOfHouse:
     """Serve an application behind its bridge, and hold the requests whose answer is still pending.
 
-    `on_startup` and `on_shutdown` run in a thread, so they may block. Times are in seconds.
+    `on_startup` and `on_shutdown` run in a thread, so they may block. Times are in seconds. `answer_of_news` makes the
+    answer to a pending one of what came with its bell, or None, and then the application is asked.
     """
 
     def __init__(
@@ -146,6 +163,7 @@ class FrontOfHouse:
         *,
         on_startup: Callable[[], None] | None = None,
         on_shutdown: Callable[[], None] | None = None,
+        answer_of_news: Callable[[Response, str, bytes], Response | None] = lambda *_: None,
         default_wait: int = 10,
         longest_wait: int = 60,
         recheck: float = 5.0,
@@ -155,6 +173,7 @@ class FrontOfHouse:
         self._bells = bells
         self._on_startup = on_startup
         self._on_shutdown = on_shutdown
+        self._answer_of_news = answer_of_news
         self._default_wait = default_wait
         self._longest_wait = longest_wait
         self._recheck = recheck
@@ -258,6 +277,9 @@ class FrontOfHouse:
                     break
                 if not self._rechecks.try_turn():
                     continue
+            news = self._bells.news(pending.bell, ticket)
+            if news is not None and (answer := self._answer_of_news(response, pending.path, news)):
+                return answer
             async with self._turns:
                 if self._closing:
                     break

@@ -119,5 +119,5 @@ def test_without_the_sanitiser_every_place_is_found_scaled_out(request: pytest.F
     with scaled_out(request, tmp_path, sanitised=False) as control:
         found = {way: control.found(way) for way in SCALED_WAYS}
     assert set(PLACES) - set().union(*found.values()) <= NEVER_KEPT
-    # Redis carries numbers of rows only, whatever the sanitiser does.
+    # Redis carries numbers of rows, and verdicts that are sealed, whatever the sanitiser does.
     assert [way for way, places in found.items() if not places] == ["Redis"]

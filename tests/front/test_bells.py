@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from retrycontract.front.waiting import Bells, asked_wait
+from retrycontract.front.waiting import REMEMBERED_NEWS, Bells, asked_wait
 from tests.front.waiting_house import LONG
 from tests.serving.threads import eventually
 
@@ -39,6 +39,29 @@ def test_a_ring_is_heard_by_everyone_who_holds_an_older_ticket() -> None:
     tickets.append(bells.ticket())
     bells.ring("a")
     assert [rings(bells, "a", ticket) for ticket in [*tickets, bells.ticket()]] == [True, True, False]
+
+
+def test_what_comes_with_a_ring_is_there_until_the_key_rings_again_or_a_gap() -> None:
+    bells = Bells()
+    ticket = bells.ticket()
+    bells.ring("a", b"first")
+    bells.ring("b")
+    assert [bells.news(key, ticket) for key in "abc"] == [b"first", None, None]
+    assert bells.news("a", bells.ticket()) is None, "it came before the ticket"
+    bells.ring("a", b"second")
+    assert bells.news("a", ticket) == b"second"
+    bells.ring("a")
+    assert bells.news("a", ticket) is None, "something else happened since"
+    bells.ring("a", b"third")
+    bells.ring_all()
+    assert bells.news("a", ticket) is None
+
+
+def test_only_the_newest_news_are_kept() -> None:
+    bells = Bells()
+    for number in range(REMEMBERED_NEWS + 1):
+        bells.ring(str(number), b"news")
+    assert [bells.news(key, 0) for key in ("0", "1", str(REMEMBERED_NEWS))] == [None, b"news", b"news"]
 
 
 def test_a_ticket_older_than_what_is_remembered_counts_as_rung() -> None:

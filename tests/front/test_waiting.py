@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from retrycontract.front.bridge import Response
 from tests.conftest import require
 from tests.front.waiting_house import House, Speaking, house_open, polls, prefer
 from tests.serving.threads import Sent, eventually, fetch, http_scope
@@ -33,6 +34,23 @@ def test_a_ring_ends_a_poll_with_the_answer() -> None:
     assert [(reply.status, reply.body) for reply in replies] == [(200, b"done")] * 3
     assert {reply.header("preference-applied") for reply in replies} == {"wait=30"}
     assert len(house.desk.asked) == 6
+
+
+@pytest.mark.parametrize("news", [b"carried", b"forged"])
+def test_what_comes_with_the_ring_is_the_answer_unless_it_does_not_fit(news: bytes) -> None:
+    def answer_of_news(pending: Response, target: str, news: bytes) -> Response | None:
+        assert (pending.status, target) == (202, "/api/jobs/1?again=%2F1")
+        return Response(200, (), news) if news == b"carried" else None
+
+    with (
+        house_open(answer_of_news=answer_of_news) as (house, port),
+        polls(port, "/api/jobs/1", headers=prefer("wait=30")) as replies,
+    ):
+        eventually(lambda: house.room.waiting)
+        house.desk.answers["1"] = "asked"
+        house.bells.ring("call:1", news)
+    assert (replies[0].status, replies[0].header("preference-applied")) == (200, "wait=30")
+    assert (replies[0].body, len(house.desk.asked)) == ((b"carried", 1) if news == b"carried" else (b"asked", 2))
 
 
 @pytest.mark.parametrize("question", [1, 2])

@@ -27,7 +27,7 @@ class NotingDoorbell:
         assert not connection.in_atomic_block
         RINGS.append(("attempt", attempt_id))
 
-    def call_changed(self, call_id: str, agent_id: int) -> None:
+    def call_changed(self, call_id: str, agent_id: int, verdict: bytes | None = None) -> None:  # noqa: ARG002
         assert not connection.in_atomic_block
         assert agent_id == Call.objects.get(public_id=call_id).agent_id
         RINGS.append(("call", call_id))
@@ -39,7 +39,7 @@ class BrokenDoorbell:
     def attempt_queued(self, _: int) -> None:
         raise ConnectionError("the bell is broken")
 
-    def call_changed(self, _: str, __: int) -> None:
+    def call_changed(self, _: str, __: int, verdict: bytes | None = None) -> None:  # noqa: ARG002
         raise ConnectionError("the bell is broken")
 
 

@@ -13,13 +13,15 @@ from itertools import count
 import pytest
 from django.db import InterfaceError
 from django.utils import timezone
+from redis import Redis as Client
 
 from retrycontract.front.waiting import Bells
 from retrycontract.store.models import Call
+from retrycontract.usecases.notify.doorbell import DESK_BELL, agent_bell
 from tests.factories import WRONG, make_agent, make_tool, submit
 from tests.serving.servers import Redis
 from tests.serving.threads import eventually
-from worker.celery_doorbell import CeleryDoorbell
+from worker.celery_doorbell import CHANNEL, CeleryDoorbell
 from worker.rings import CatchUp, RingListener
 
 pytestmark = pytest.mark.services
@@ -48,9 +50,12 @@ def test_a_ring_reaches_the_waiting_room_of_another_process(bell: CeleryDoorbell
     others = Bells()
     with listening(own_redis.url, others):
         ticket = others.ticket()
-        bell.call_changed("call_1", 1)
+        with Client.from_url(own_redis.url) as anybody:
+            anybody.publish(CHANNEL, b"\xff call_3\n\xff")  # whoever can write to Redis can ring, and with anything
+        bell.call_changed("call_1", 1, b"sealed")
         eventually(lambda: is_rung(others, "call_1", ticket))
         assert not is_rung(others, "call_2", ticket)
+        assert [others.news(key, ticket) for key in ("call_1", agent_bell(1), DESK_BELL)] == [b"sealed", None, None]
 
 
 def test_after_a_restart_of_redis_everybody_is_woken_and_rings_come_again(

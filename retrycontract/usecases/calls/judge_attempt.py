@@ -194,7 +194,11 @@ def _conclude(attempt: Attempt, verdict: Move, now: datetime, **changes: Any) ->
         open_escalation(call, now=now, door=Door.WORKER)
     if verdict.state.has_ended:
         call.attempts.discard()
-    ring_after_commit(call=call, attempt_id=following.pk if following else None)
+    # The name of an unknown tool is the attempt's own: a later one may have named the right tool meanwhile, which the
+    # agent is to read.
+    ring_after_commit(
+        call=call, attempt_id=following.pk if following else None, judged=attempt if call.tool is not None else None
+    )
 
 
 def _fenced_call(attempt: Attempt, token: str) -> Call | None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from django.conf import settings
 from django.db import transaction
 from django.utils.module_loading import import_string
 
+from retrycontract.store.sealing import UnreadableError, seal, unseal
+
 if TYPE_CHECKING:  # Celery loads this before there are models
-    from retrycontract.store.models import Call
+    from retrycontract.store.models import Attempt, Call
 
 logger = logging.getLogger("retrycontract")
 
@@ -19,6 +21,14 @@ AGENT_BELL: Final = "agent:"
 
 
 DESK_BELL: Final = "desk"  # rings with every call, for the pages of operators
+
+VERDICT: Final = "verdict"  # what was sealed for another purpose is none
+LONGEST_VERDICT: Final = 16_384  # bytes, sealed: every web process is sent each; a longer one is read again
+TOLD_OF_CALL: Final = ("public_id", "tool_name", "state", "attempts_allowed")
+TOLD_OF_ATTEMPT: Final = (
+    "number", "state", "status", "tool_call_id", "errors_json", "feedback", "api_error", "shown_attempt", "shown_max",
+    "traceparent",
+)  # fmt: skip
 
 
 def agent_bell(agent_id: int) -> str:
@@ -32,8 +42,8 @@ class Doorbell(Protocol):
     def attempt_queued(self, attempt_id: int) -> None:
         """Wake a worker."""
 
-    def call_changed(self, call_id: str, agent_id: int) -> None:
-        """Wake whoever waits for the call, and the streams of its agent."""
+    def call_changed(self, call_id: str, agent_id: int, verdict: bytes | None = None) -> None:
+        """Wake whoever waits for the call, with its sealed verdict if there is one, and the streams of its agent."""
 
     def is_heard(self) -> bool:
         """Tell whether a ring for a worker arrives."""
@@ -45,7 +55,7 @@ class SilentDoorbell:
     def attempt_queued(self, attempt_id: int) -> None:
         """Do nothing."""
 
-    def call_changed(self, call_id: str, agent_id: int) -> None:
+    def call_changed(self, call_id: str, agent_id: int, verdict: bytes | None = None) -> None:
         """Do nothing."""
 
     def is_heard(self) -> bool:
@@ -53,8 +63,13 @@ class SilentDoorbell:
         return True
 
 
-def ring_after_commit(*, attempt_id: int | None = None, call: Call | None = None) -> None:
-    """Ring once the transaction is committed, or at once outside of one; a broken bell is logged and forgotten."""
+def ring_after_commit(
+    *, attempt_id: int | None = None, call: Call | None = None, judged: Attempt | None = None
+) -> None:
+    """Ring once the transaction is committed, or at once outside of one; a broken bell is logged and forgotten.
+
+    The verdict of `judged` goes with the ring of its call, so that whoever waits need not read it.
+    """
 
     def ring() -> None:
         try:
@@ -62,12 +77,35 @@ def ring_after_commit(*, attempt_id: int | None = None, call: Call | None = None
             if attempt_id is not None:
                 bell.attempt_queued(attempt_id)
             if call is not None:
-                bell.call_changed(call.public_id, call.agent_id)
+                bell.call_changed(call.public_id, call.agent_id, sealed_verdict(judged) if judged else None)
         except Exception:
             logger.warning("The doorbell could not be rung; the sweep will find the work", exc_info=True)
 
     # Not before the commit: whoever is woken earlier reads the state from before it, and waits again.
     transaction.on_commit(ring, robust=True)
+
+
+def sealed_verdict(attempt: Attempt) -> bytes | None:
+    """Seal what the API tells of a judged attempt, and nothing else; None for what is too long to go with a ring."""
+    told = {"call": {name: getattr(attempt.call, name) for name in TOLD_OF_CALL},
+            "attempt": {name: getattr(attempt, name) for name in TOLD_OF_ATTEMPT}}  # fmt: skip
+    sealed = seal({VERDICT: told})
+    return sealed if len(sealed) <= LONGEST_VERDICT else None
+
+
+def opened_verdict(sealed: bytes, call_id: str, number: int) -> dict[str, dict[str, Any]] | None:
+    """Open the verdict of this attempt of a call, as values of the call and of the attempt; None for anything else.
+
+    Whoever can write to Redis can ring, but has no key to seal with; what they repeat is another attempt's.
+    """
+    try:
+        told: dict[str, dict[str, Any]] = unseal(sealed).get(VERDICT, {}) if len(sealed) <= LONGEST_VERDICT else {}
+    except UnreadableError:
+        return None
+    call, attempt = told.get("call", {}), told.get("attempt", {})
+    # A worker of another release may tell of other fields.
+    is_complete = call.keys() == set(TOLD_OF_CALL) and attempt.keys() == set(TOLD_OF_ATTEMPT)
+    return told if is_complete and (call["public_id"], attempt["number"]) == (call_id, number) else None
 
 
 def is_heard() -> bool:
