@@ -350,6 +350,7 @@ def answer_of_news(pending: Response, target: str, news: bytes) -> Response | No
     headers = tuple(pair for pair in pending.headers if pair[0] not in OF_PENDING)
     fields_of_log = {
         "method": "GET", "route": "/api/v1/calls/<call_id>/wait", "status": 200, "call_id": call_id,
+        "correlation_id": attempt.call.correlation_id,
         "duration_ms": round((perf_counter() - started) * 1000, 1),
         "request_id": (pending.header(REQUEST_ID.lower().encode()) or b"").decode("latin-1"),
     }  # fmt: skip

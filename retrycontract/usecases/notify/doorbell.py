@@ -24,7 +24,7 @@ DESK_BELL: Final = "desk"  # rings with every call, for the pages of operators
 
 VERDICT: Final = "verdict"  # what was sealed for another purpose is none
 LONGEST_VERDICT: Final = 16_384  # bytes, sealed: every web process is sent each; a longer one is read again
-TOLD_OF_CALL: Final = ("public_id", "tool_name", "state", "attempts_allowed")
+TOLD_OF_CALL: Final = ("public_id", "tool_name", "state", "attempts_allowed", "correlation_id")
 TOLD_OF_ATTEMPT: Final = (
     "number", "state", "status", "tool_call_id", "errors_json", "feedback", "api_error", "shown_attempt", "shown_max",
     "traceparent",
