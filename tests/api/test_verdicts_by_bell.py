@@ -110,7 +110,6 @@ def test_the_answer_from_the_bell_is_what_asking_again_gives(
         "nothing": lambda _news, _older: b"",
         "one bit is another": lambda news, _older: news[:90] + bytes([news[90] ^ 1]) + news[91:],
         "cut short": lambda news, _older: news[:-4],
-        "twice": lambda news, _older: news + news,
         "an earlier attempt's": lambda _news, older: older,
         "sealed for another purpose": lambda _news, _older: seal({"identifier": "verdict"}),
         "of another release": lambda _news, _older: seal({"verdict": {"call": {}, "attempt": {"number": 2}}}),
