@@ -63,7 +63,7 @@ _PAIR = Head(
     rf"[\"']?[\w]{{0,12}}value[\"']?{_SPACE}[=:]{_SPACE}"
 )
 _SPOKEN = Head(
-    r"(?i)\b(password|passwd|passphrase|secret|identified by|private_key|(?:api|access|secret) ?key|token)"
+    r"(?i)\b(password|passwd|passphrase|secret|private_key|(?:api|access|secret) ?key|token)"
     r"[ \t]{1,8}([\"'`])[^\s\"'`]"
 )
 _LEADS = ("", "export", "set", "arg", "env", "const", "let", "var", "string", "declare -x")
@@ -108,6 +108,8 @@ def _assigned(text: str, find: Find, verdict: NameVerdict, allowance: Allowance)
     )
     if literal is None or (operator == "," and not _between_quotes(closers, literal, verdict.mark)):
         return
+    if operator == ":" and _is_docstring(text, find, literal):
+        return
     if said:
         long_word = literal.quoted and " " not in literal.text and len(literal.text) >= LONG_WORD
         if not long_word and not (literal.telling and any(c.isdigit() for c in literal.text)):
@@ -119,6 +121,21 @@ def _assigned(text: str, find: Find, verdict: NameVerdict, allowance: Allowance)
         if not verdict.mark:  # a name that tells was counted when it was found
             allowance.spend(start)
         yield SecretSpan(literal.start, literal.end, verdict.mark or "API_KEY")
+
+
+# What a colon ends that opens a block of program text.
+_BLOCK_HEAD = re.compile(
+    r"[ \t]*(?:(?:async[ \t]+)?(?:class|def|if|elif|for|while|with|case|match|try|except)\b|[^\n]*->)"
+)
+
+
+def _is_docstring(text: str, find: Find, literal: Literal) -> bool:
+    """Say whether a string on the line below the name and its colon only opens the block of a function or a class."""
+    start, end = find.span(0)
+    if not literal.quoted or "\n" not in text[end : literal.start] or find[2][:1] in QUOTES_BEFORE_COMMA:
+        return False
+    line = text.rfind("\n", max(start - LONGEST_SAID, 0), start) + 1
+    return text.startswith(('"""', "'''"), literal.start - 3) or bool(_BLOCK_HEAD.match(text, line, end))
 
 
 def _is_foreign(name: str, operator: str) -> bool:

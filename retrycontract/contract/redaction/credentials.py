@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
+from itertools import pairwise
 
 import re2
 
@@ -28,7 +29,11 @@ def passes_luhn(digits: bytes) -> bool:
 
 def _is_card(text: str) -> bool:
     digits = text.encode().translate(None, b" -")
-    return passes_luhn(digits) and bool(_ISSUED.fullmatch(digits)) and len(set(digits)) > 1
+    if not passes_luhn(digits) or not _ISSUED.fullmatch(digits) or len(set(digits)) == 1:
+        return False
+    # The rows of a table of numbers, such as `5211 5212 5213 5214`, are no card.
+    groups = [int(group) for group in text.replace("-", " ").split(" ")]
+    return {after - before for before, after in pairwise(groups)} != {1}
 
 
 def is_card_number(number: int) -> bool:
@@ -268,8 +273,10 @@ CREDENTIALS: tuple[Detector, ...] = (
               "rzp_live_ rzp_test_ AVNS_ mdb_sa_sk_ polar_oat_ mob- sdk- sess- secret-token: dkea cfut_ "
               "cfat_ cfk_ ATTA apify_api_ dtn_ bb_live_ bb_test_ dp.audit. dp.scim.",
               r"[\w=-]{16,}", mixed),
-    prefixed("API_KEY", "sk_ rk_ r8_ e2b_ live_ test_ secret_ re_ fw_ fc- pat_ key_ st. pk_live_",
-              r"[\w=-]{16,}", _noisy),
+    # What a bracket follows is a function, such as OpenSSL's `sk_PKCS12_SAFEBAG_num(sk)`.
+    Detector("API_KEY",
+             r"(?:^|[^A-Za-z0-9])((?:sk_|rk_|r8_|e2b_|live_|test_|secret_|re_|fw_|fc-|pat_|key_|st\.|pk_live_)[\w=-]{16,})"
+             r"(?:$|[^\w=(-])", _noisy),
     prefixed("STRIPE_KEY", "sk_org_live_ sk_org_test_", r"[A-Za-z0-9]{10,}"),
     prefixed("DROPBOX_TOKEN", "sl. sl.u. sl.B", r"[\w-]{60,}", mixed),
     prefixed("ASANA_TOKEN", "0/ 1/ 2/", r"[0-9]{10,}(?:/[0-9]{10,})?:[0-9a-f]{32}"),

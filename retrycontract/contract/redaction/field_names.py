@@ -66,7 +66,7 @@ _SECRET_ENDINGS = {
     "secretkey": "ACCESS_KEY", "privatekey": "PRIVATE_KEY", "connectionstring": "CONNECTION_STRING",
 }  # fmt: skip
 _ENDINGS = tuple(_SECRET_ENDINGS)
-_NOT_SECRETS = frozenset({"secretary", "secretaries", "secretariat", "secretariats", "secretion", "secretly"})
+_NOT_SECRETS = word_set("secretary secretaries secretariat secretariats secretion secretly nopasswd")
 # These also name ordinary things, so they count only as the last word or before one of the tails.
 _SOFT_MARKS = frozenset({"SESSION", "AUTHORIZATION", "COOKIE", "PIN", "OTP"})
 _TAILS = word_set(
@@ -92,8 +92,8 @@ _TOKEN_UNITS = word_set(
     "stop eos bos pad unk mask sep cls special end first last per cached reasoning image audio prompt completion "
     "input output budget used remaining j sub tokenizer nft erc20 base quote"
 )
-# A name that begins with one of these asks or counts, and its value is the answer: `has_password`, `num_tokens`.
-_QUESTIONS = frozenset({"is", "has", "requires", "require", "needs", "forgot", "no", "num", "count", "show", "hide"})
+# A name that begins with one of these asks, counts or labels, and its value is no secret: `has_password`, `label.pin`.
+_QUESTIONS = word_set("is has requires require needs forgot no num count show hide label placeholder caption tooltip")
 # The last word of a name whose value may be secret: the value has to look random as well.
 _WEAK_WORDS = frozenset(
     {"key", "keys", "tokens", "login", "sig", "signature", "salt", "seed", "pat", "sid", "license", "sas", "hmac",
@@ -207,7 +207,9 @@ def _mark_at(words: tuple[str, ...], end: int) -> str | None:
         return None
     if word in _SECRET_WORDS:
         return _SECRET_WORDS[word]
-    if word.startswith("secret") and word not in _NOT_SECRETS:
+    if word in _NOT_SECRETS:
+        return None
+    if word.startswith("secret"):
         return "SECRET"
     if not word.endswith(_ENDINGS):
         return None

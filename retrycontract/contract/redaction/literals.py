@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from string import digits
 from typing import Self
 
 from retrycontract.contract.redaction.detectors import Allowance, compiled
@@ -52,6 +53,18 @@ _KINDS = word_set(
 _CODE = WholePattern(
     r"[A-Za-z_$][\w$]*(?:\(.*|\[.*|(?:\??\.[A-Za-z_$][\w$]*)+(?:\(.*|\[.*)?)|[({\[<&*|>!].*|[fFrRbBuU]{1,2}[\"'].*"
 )
+# Of these a token is none: colours of a theme, versions and the numbers of object identifiers.
+_NO_TOKEN = WholePattern(r"(?:[a-z]+ )*(?:[a-z]+:)?#[0-9A-Fa-f]{3,8}|[0-9]+(?:\.[0-9]+){2,}")
+# A rule for passwords begins so, where the password itself would stand: `Password: must be changed`.
+_RULES = word_set(ascii_copy(
+    "must cannot should will minimum min case-sensitive mandatory mindestens erforderlich pflichtfeld notwendig "
+    "obligatoire requis requise doit obligatorio obligatoria requerido requerida mínimo mínima debe obrigatório "
+    "obrigatória deve obbligatorio obbligatoria richiesto richiesta almeno minimo verplicht vereist minimaal moet "
+    "wymagane wymagany musi povinné povinný minimálně obligatorisk krävs minst måste påkrevd påkrævet skal pakollinen "
+    "vaaditaan vähintään zorunlu gerekli kötelező obligatoriu wajib обязательное обязательно обязателен минимум "
+    "должен требуется введите обовязкове υποχρεωτικό απαιτείται"
+))  # fmt: skip
+_COMPARISONS = frozenset({"==", "===", "!="})
 _WORD = WholePattern(rf"[A-Za-z?{FOREIGN}]*[a-z?{FOREIGN}][_-]?[A-Za-z?{FOREIGN}_-]*[.!]?|[A-Z]+[.!?]?|\W+")
 _RUN = re.compile(r"[A-Za-z0-9]{20,}")
 _PROSE = WholePattern(rf"(?:[A-Za-z_?{FOREIGN}]+[,.;:!?'-]*[ \t]+){{2,}}.*")
@@ -66,6 +79,7 @@ _SENTENCE_WORDS = word_set(
 
 # Below these a word without a digit is an ordinary word.
 _NUMBER_MARKS = frozenset({"PIN", "OTP", "CVV", "SSN"})
+_ANYTHING_MARKS = _NUMBER_MARKS | {"PASSWORD", "SECRET"}
 _ORDINARY_MARKS = _NUMBER_MARKS | {"SESSION", "AUTHORIZATION", "COOKIE"}
 # Below the name of what may be secret, nothing shorter can look random.
 SHORTEST_NOISE = 10
@@ -265,11 +279,20 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
         return is_quoted_secret(literal, verdict.mark)
     if _CODE.fits(text) and not literal.is_noise:
         return False
+    if beside.operator in _COMPARISONS and text.isidentifier():
+        # What is compared by its name is a variable.
+        text = text.rstrip(digits) if text.rstrip(digits) == beside.name.rstrip(digits) else text
+        if not any(c.isdigit() for c in text):
+            return False
+    elif beside.operator == ":" and beside.spaced and text.casefold() in _RULES:
+        return False
     return _is_bare_secret(literal, verdict.mark, beside)
 
 
 def is_quoted_secret(literal: Literal, mark: str) -> bool:
     text = literal.text
+    if mark not in _ANYTHING_MARKS and _NO_TOKEN.fits(text):
+        return False
     if mark in _ORDINARY_MARKS:
         return len(text) >= 3 and any(c.isdigit() for c in text) and not _PROSE.fits(text)
     if _PROSE.fits(text) and mark in ("PASSWORD", "SECRET"):

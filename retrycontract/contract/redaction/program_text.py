@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from retrycontract.contract.redaction.assignments import SECRET_NAME
-from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, loosened
+from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, loosened
 from retrycontract.contract.redaction.field_names import NameVerdict, judge, split_words, word_set
 from retrycontract.contract.redaction.literals import (
     Literal,
@@ -132,9 +132,16 @@ _OPTIONS = re.compile(
 )
 _PASSWORD = Head(rf"\b(?:{_HEADINGS})([^\s-][^\s]*)")
 _NETRC = Head(r"(?i)\blogin\s+\S+\s+password\s+([^\s,;]+)")
-_REQUIRED = Head(
-    r"(?i)\b(?:(?:requirepass|masterauth|identified\s+by(?:\s+values)?)[ \t]+|(?-i:PASSWORD)\()([^\s-][^\s;]*)"
+_REQUIRED = Head(r"(?i)\b(?:(?:requirepass|masterauth)[ \t]+|(?-i:PASSWORD)\()([^\s-][^\s;]*)")
+_IDENTIFIED = Head(
+    r"(?i)\b(identified\s+(?:with\s+[\w\"'`]+\s+(?:by|as)|by)(?:\s+(?:values|password))?)\s+([^\s-][^\s;]*)"
 )
+# Before `identified by`; elsewhere these are words of English.
+_ACCOUNT = re.compile(
+    r"(?:(?i:\b(?:create|alter)\s+(?:(?:or\s+replace|public|shared|database)\s+)*(?:user|role|link)\s)|\bGRANT\b)[^;]*\Z"
+)
+LONGEST_STATEMENT = 400
+_TOLD = (_PASSWORD, _NETRC, _REQUIRED, _IDENTIFIED)
 _PIPED = Head(
     r"\b(?:echo[ \t]+(?:-[neE]+[ \t]+)?|printf[ \t]+(?:[\"']?%s[\\\sn]*[\"']?[ \t]+)?)[\"']?([^\s\"'|]+)[\"']?"
     r"[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)*(?:-S|--stdin)"
@@ -174,10 +181,12 @@ _COOKIE = Head(r"\bcurl\b[^\n|;]*?[ \t](?:-b|--cookie)[ \t=]*[\"']?(\w[^=\s\"']*
 
 def find_passwords(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `sshpass -p value`, `mysql -pvalue`, netrc lines and their relatives."""
-    for head in (_PASSWORD, _NETRC, _REQUIRED):
+    for head in _TOLD:
         for find in head.telling(text, allowance):
-            literal = read_literal(text, find.span(1)[0])
+            literal = read_literal(text, find.span(2 if head is _IDENTIFIED else 1)[0])
             if not literal or literal.is_placeholder or literal.is_word_of_code:
+                continue
+            if head is _IDENTIFIED and not _identifies(text, find, literal):
                 continue
             is_other = head is _PASSWORD and (
                 _PORTS.fits(literal.text)
@@ -186,6 +195,15 @@ def find_passwords(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             )
             if not is_other:
                 yield SecretSpan(literal.start, literal.end, "PASSWORD")
+
+
+def _identifies(text: str, find: Find, literal: Literal) -> bool:
+    """Tell a statement of SQL, or a piece of one, from `users are identified by their names`."""
+    start = find.span(1)[0]
+    if _ACCOUNT.search(text[max(start - LONGEST_STATEMENT, 0) : start]):
+        return True
+    has_digit = literal.telling and any(c.isdigit() for c in literal.text)
+    return literal.quoted if find[1].isupper() else literal.quoted and has_digit
 
 
 def one_word(text: str, *, is_first: bool) -> str:
@@ -248,7 +266,7 @@ def find_cookies(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
 
 
 COMMAND_FINDERS = (
-    Finder(loosened(f"{_PASSWORD.pattern}|{_NETRC.pattern}|{_REQUIRED.pattern}"), find_passwords),
+    Finder("|".join(loosened(head.pattern) for head in _TOLD), find_passwords),
     Finder(
         "|".join(loosened(head.pattern) for head in (_PIPED, _HANDED, _SSHPASS, _SECRET_LITERALS)), find_piped_passwords
     ),

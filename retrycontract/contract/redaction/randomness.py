@@ -138,6 +138,11 @@ _AWS_SECRET = Head(r"(?:^|[^A-Za-z0-9/+=_.-])([A-Za-z0-9/+]{40})(?:$|[^A-Za-z0-9
 LEAST_OF_AWS = 4.1
 # Public keys of SSH, and digests that name their algorithm.
 _PUBLIC = ("AAAA", "sha256-", "sha384-", "sha512-")
+# Ids that models' APIs give to answers and calls, addresses of IPFS, the path of a drawing (SVG).
+_IDS = re.compile(
+    r"(?:chatcmpl|resp|msg|toolu|call|thread|run|asst|file|batch|gen|req|fc|rs|srvtoolu)[-_][A-Za-z0-9]{16,64}"
+    r"|bafy[a-z2-7]{50,60}|Qm[1-9A-HJ-NP-Za-km-z]{44}|[MmLlHhVvCcSsQqTtAaZz0-9-]+"
+)
 # What stands before a random token that is an address, a file, a digest or data, not a credential.
 _ADDRESSES = re.compile(r"(?:://[^\s\"'<>]*|[/\\.@#]|sha\d+[-:]|base64,|0x)\Z")
 _LOOK_BACK = 200
@@ -153,7 +158,9 @@ def find_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             continue
         if 0 <= block < start or token.startswith(_PUBLIC) or text[end : end + 1] in ("/", "\\"):
             continue
-        if _ADDRESSES.search(text[max(0, start - _LOOK_BACK) : start]):
+        if _ADDRESSES.search(text[max(0, start - _LOOK_BACK) : start]) or _IDS.fullmatch(token):
+            continue
+        if text[start - 1 : start] == "<" and text[end : end + 1] == "@":  # the id of an e-mail
             continue
         if looks_random(token, at_least=24) and decode_base64(token) is None:
             allowance.spend(start)
