@@ -36,11 +36,12 @@ logging.captureWarnings(capture=True)
 # and a thread pool of their own for pages it was 441 to 507.
 sys.setswitchinterval(0.0001)
 
-# Between two collections of the young: with thousands of open waits each one of the older ones takes milliseconds.
-NEW_OBJECTS: Final = 10_000
+# New objects between two collections of the young, and how many of these come before one of the middle-aged and of the
+# old: with thousands of open waits, or values of a hundred thousand parts, every thread stands still for 60 ms then.
+COLLECTIONS: Final = (10_000, 3, 300)
 # Requests that wait for a child process, or whose body alone keeps a thread for long: nobody else waits behind them.
 SLOW_THREADS: Final = 4
-SLOW_BYTES: Final = 65_536
+SLOW_BYTES: Final = 16_384
 API_THREADS_ON_POSTGRESQL: Final = 4  # it has many writers; SQLite's one is quickest with one thread
 
 
@@ -63,7 +64,7 @@ def _start() -> None:
     # again.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(NEW_OBJECTS)
+    gc.set_threshold(*COLLECTIONS)
     allow_many_connections()
     for companion in _companions():
         companion.start()

@@ -12,6 +12,7 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    SkipValidation,
     StrictBool,
     StringConstraints,
     WithJsonSchema,
@@ -60,7 +61,8 @@ class Strict(BaseModel):
 class WithOutput(Strict):
     """What the model produced: the arguments of a tool call, as an object or as the raw text that it wrote."""
 
-    arguments: JsonValue = None
+    # The body was read as JSON: to look at each of a hundred thousand values once more takes half a second.
+    arguments: SkipValidation[JsonValue] = None
     raw: Annotated[str | None, WithJsonSchema({"type": "string"})] = Field(
         None, description="The arguments as text, when they are not parsed yet."
     )

@@ -36,6 +36,8 @@ def words_of(*texts: str) -> list[str]:
         plain = unicodedata.normalize("NFKD", text[:MOST_LOOKED_AT].casefold())
         for word in _WORD.findall("".join(letter for letter in plain if not unicodedata.combining(letter))):
             found[word[:60]] = None
+        if len(found) >= MOST_WORDS:  # of megabytes the rest is not looked at
+            break
     return list(found)[:MOST_WORDS]
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
+from retrycontract.contract.json_types import write_json
+
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no letter that reads as a digit
 LENGTH = 26
 
@@ -60,7 +62,7 @@ class JSONText(models.TextField):  # type: ignore[type-arg]  # the class takes n
 
     def get_prep_value(self, value: Any) -> str | None:
         """Write a value as ASCII JSON; NaN and infinity are refused."""
-        return None if value is None else json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+        return None if value is None else write_json(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
     def value_to_string(self, obj: models.Model) -> Any:
         """Give dumps the value as it is, as to_python takes it back."""

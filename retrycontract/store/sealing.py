@@ -11,6 +11,8 @@ from typing import Any
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 
+from retrycontract.contract.json_types import write_json
+
 
 class UnreadableError(ValueError):
     """Raised for what was sealed with a key that is no longer known."""
@@ -18,7 +20,7 @@ class UnreadableError(ValueError):
 
 def seal(payload: dict[str, Any]) -> bytes:
     """Encrypt with the newest key."""
-    return _fernet(tuple(settings.RETRYCONTRACT.encryption_keys)).encrypt(json.dumps(payload).encode())
+    return _fernet(tuple(settings.RETRYCONTRACT.encryption_keys)).encrypt(write_json(payload).encode())
 
 
 def unseal(sealed: bytes) -> dict[str, Any]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from retrycontract import ValueSanitizer
 from retrycontract.contract.checks.reading import SYNTAX_HINTS, syntax_error
+from retrycontract.contract.json_types import PIECE, count_nodes, write_json
 from retrycontract.contract.outputs.json_text import (
     MAX_DEPTH,
     TOO_LARGE,
@@ -288,3 +290,35 @@ def test_brackets_in_strings_are_no_depth(value: Any, ascii_only: bool) -> None:
         return 0 if members is None else 1 + max(map(depth, members), default=0)
 
     assert depth_of(json.dumps(value, ensure_ascii=ascii_only)) == depth(value)
+
+
+def _grown(random: Random, depth: int) -> Any:
+    """Make a value that is now and then large, at any depth."""
+    count = random.choice([0, 1, 3, 120, 1_500]) if depth else 0
+    leaf = random.choice([None, True, 2**70, -0.0, 1e308, "é\u2028\ud800", "", 'a"b', 7])
+    match random.choice(["leaf", "list", "dict", "mixed"]) if depth else "leaf":
+        case "list":
+            return [_grown(random, max(depth - 2, 0)) if random.random() < 0.02 else leaf for _ in range(count)]
+        case "dict":
+            return {f"{random.random()}": _grown(random, depth - 1) if n % 60 == 0 else leaf for n in range(count)}
+        case "mixed":
+            return ({"b": [leaf] * count, "a": {"x": leaf}}, [_grown(random, depth - 1)] * 2)
+        case _:
+            return leaf
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"sort_keys": True, "separators": (",", ":"), "default": str}, {"ensure_ascii": False}]
+)
+def test_json_that_is_written_in_pieces_is_the_same(options: dict[str, Any]) -> None:
+    random = Random(15)
+    values = [_grown(random, 5) for _ in range(60)] + [{1: [0] * 2_000, "1": 2}, {"k": range(3), "l": [0] * 2_000}]
+    assert max(map(count_nodes, values)) > 10 * PIECE
+    for value in values:
+        try:
+            expected = json.dumps(value, **options)
+        except TypeError:
+            with pytest.raises(TypeError):
+                write_json(value, **options)
+        else:
+            assert write_json(value, **options) == expected

@@ -34,7 +34,7 @@ def test_one_error_stands_for_those_that_are_not_listed() -> None:
     assert len(errors) == MAX_TOLD + 1
     assert (errors[0].field_path, errors[0].error_code) == ("", ErrorCode.OBJECT_SCHEMA_VIOLATION)
     assert errors[0].message == (
-        "Object doesn't match the schema: it has more than 5,000 mistakes, the others are not listed"
+        "Object doesn't match the schema: it has more than 1,000 mistakes, the others are not listed"
     )
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -48,39 +50,43 @@ class Unprotected(Service):
         return [sys.executable, "-c", code, command]
 
 
-@dataclass
-class Watch:
-    """Keep how long a request took that is sent again and again beside everything else."""
+@contextmanager
+def watched(service: Service, key: str = "") -> Iterator[list[tuple[float, bool]]]:
+    """Submit with a key again and again while the block runs, or ask for `/livez`; gives seconds, and what failed.
 
-    send: Callable[[int], int]
-    seconds: list[float] = field(default_factory=list)
-    failures: int = 0
+    In a process of its own: what sends bombs writes megabytes of JSON, and the thread of a neighbour would wait for it.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    ours, theirs = spawn.Pipe()
+    process = spawn.Process(target=_watch, args=(service.port, key, theirs))
+    process.start()
+    seen: list[tuple[float, bool]] = []
+    try:
+        ours.recv()
+        yield seen
+    finally:
+        ours.send(None)
+        seen += ours.recv()
+        process.join()
 
-    @contextmanager
-    def running(self) -> Iterator[list[float]]:
-        """Send while the block runs; gives what is seen meanwhile."""
-        stopping = threading.Event()
-        seen: list[float] = []
 
-        def watch() -> None:
-            number = 0
-            while not stopping.is_set():
-                started = time.monotonic()
-                try:
-                    self.failures += self.send(number) != 200
-                except (OSError, HTTPException):
-                    self.failures += 1
-                seen.append(time.monotonic() - started)
-                number += 1
-                stopping.wait(PAUSE)
-
-        thread = threading.Thread(target=watch)
-        thread.start()
+def _watch(port: int, key: str, ends: Connection) -> None:
+    service = Service(Path(), port=port)
+    seen: list[tuple[float, bool]] = []
+    ends.send(None)
+    while not ends.poll(PAUSE):
+        started = time.monotonic()
         try:
-            yield seen
-        finally:
-            stopping.set()
-            thread.join()
+            if key:
+                body = {"tool": "count", "tool_call_id": f"{started}", "arguments": {"n": len(seen)}}
+                answer = service.send("POST", "/api/v1/calls", body, key=key, timeout=HANG)
+            else:
+                answer = service.send("GET", "/livez", timeout=HANG)
+            is_right = answer.status == 200
+        except (OSError, HTTPException):
+            is_right = False
+        seen.append((time.monotonic() - started, is_right))
+    ends.send(seen)
 
 
 @dataclass
@@ -139,10 +145,6 @@ def bombard(service: Service, bombs: Sequence[Bomb], *, keys: int, at_once: int,
         registered = senders[number % keys].register(f"bomb{number}", bomb.schema)
         assert registered.status == 201, registered.text
 
-    def submit(number: int) -> int:
-        body = {"tool": "count", "tool_call_id": f"n{time.monotonic_ns()}-{number}", "arguments": {"n": number}}
-        return neighbour.send("POST", "/calls", body, timeout=HANG).status
-
     def drop(number: int) -> None:
         bomb = bombs[number]
         body = {"tool": f"bomb{number}", "tool_call_id": f"b{number}", "arguments": bomb.value}
@@ -158,14 +160,14 @@ def bombard(service: Service, bombs: Sequence[Bomb], *, keys: int, at_once: int,
         if not is_told:
             seen.unexplained.append(f"{bomb.name}: {answer.status} {answer.text[:200]}")
 
-    watch, probe = Watch(submit), Watch(lambda _: service.send("GET", "/livez", timeout=HANG).status)
-    with watch.running() as seen.alone:
+    with watched(service, neighbour.key) as before:
         time.sleep(alone)
-    with watch.running() as seen.beside, probe.running() as seen.livez, measured_memory(service, seen):
+    with watched(service, neighbour.key) as during, watched(service) as probed, measured_memory(service, seen):
         with ThreadPoolExecutor(at_once) as pool:
             list(pool.map(drop, range(len(bombs))))
         time.sleep(0.5)
-    seen.failures = watch.failures + probe.failures
+    seen.alone, seen.beside, seen.livez = ([seconds for seconds, _ in each] for each in (before, during, probed))
+    seen.failures = sum(not is_right for _, is_right in [*before, *during, *probed])
     return seen
 
 

@@ -452,6 +452,7 @@ export interface components {
          *     }
          */
         CallIn: ({
+            /** Arguments */
             arguments?: components["schemas"]["JsonValue"];
             /**
              * Raw
@@ -972,6 +973,7 @@ export interface components {
          *     }
          */
         CheckIn: {
+            /** Arguments */
             arguments?: components["schemas"]["JsonValue"];
             /**
              * Raw

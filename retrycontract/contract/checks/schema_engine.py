@@ -38,7 +38,7 @@ from retrycontract.contract.tool import CompiledSchema
 NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
 PLAIN = ValueSanitizer(RetryConfiguration(redact_secrets=False))  # for verdicts that are only compared, never shown
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-MAX_TOLD = 5_000  # mistakes of one submission: some 30 µs of work each, and 200 bytes in every copy of the verdict
+MAX_TOLD = 1_000  # mistakes of one submission: some 30 µs of work each, and 200 bytes in every copy of the verdict
 UNREAD = "it has too many mistakes to look at each, what else is wrong is not listed"
 MAX_EVALUATED = 500  # nodes of a value of which the engine is asked which branches it took
 DESCENDING = (

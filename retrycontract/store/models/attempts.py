@@ -86,8 +86,13 @@ TO_JUDGE = Statement(
 LEASED_BY = Statement(
     lambda pk, token: Attempt.objects.filter(pk=pk, lease_token=token, state=AttemptState.LEASED), "pk", "token"
 )
-NEWEST = Statement(lambda call_id: Attempt.objects.filter(call_id=call_id).order_by("-number")[:1], "call_id")
-NUMBERED = Statement(lambda **one: Attempt.objects.filter(**one).order_by(), "call_id", "number")
+# For whoever waits for a verdict, and asks again and again: that needs no output, which may have megabytes.
+NEWEST = Statement(
+    lambda call_id: Attempt.objects.defer("output", "sealed").filter(call_id=call_id).order_by("-number")[:1], "call_id"
+)
+NUMBERED = Statement(
+    lambda **one: Attempt.objects.defer("output", "sealed").filter(**one).order_by(), "call_id", "number"
+)
 NEXT_WAITING = Statement(
     lambda call_id, but: Attempt.objects.waiting().filter(call_id=call_id).exclude(pk=but).order_by("number")[:1],
     "call_id", "but",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,6 +14,7 @@ from retrycontract.contract.feedback.answer import Examined, write_answer
 from retrycontract.contract.feedback.escalation import EscalationFormatter, fingerprint_digest
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackForm, FeedbackOptions, ShownSchema
 from retrycontract.contract.feedback.guidance import standing_words
+from retrycontract.contract.json_types import write_json
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import has_redaction
@@ -256,4 +256,4 @@ def text_of(output: Any) -> str:
     """Write an output as one text, the same for the same value."""
     if isinstance(output, str):
         return output
-    return json.dumps(output, sort_keys=True, separators=(",", ":"), default=str)
+    return write_json(output, sort_keys=True, separators=(",", ":"), default=str)

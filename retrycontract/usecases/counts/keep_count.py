@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -17,6 +16,7 @@ from retrycontract.contract.checks.tool_arguments import UNKNOWN_TOOL
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity
+from retrycontract.contract.json_types import write_json
 from retrycontract.contract.lifecycle import CallState, Move
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.models import (
@@ -230,7 +230,7 @@ def _cost(attempt: Attempt) -> Steps:
     Feedback is read with the next attempt, so that an agent that counts its tokens has counted it there.
     """
     if attempt.tokens_in is None and attempt.tokens_out is None:
-        again = len(json.dumps(attempt.output, separators=(",", ":"))) if attempt.number > 1 else 0
+        again = len(write_json(attempt.output, separators=(",", ":"))) if attempt.number > 1 else 0
         return [(Measure.RETRY_TEXT, "", again + len(attempt.feedback))]
     told = {"in": attempt.tokens_in or 0, "out": attempt.tokens_out or 0}
     retried = sum(told.values()) if attempt.number > 1 else 0
@@ -242,7 +242,7 @@ def _tokens(attempt: Attempt) -> int:
     """Give what an attempt took: as it was told, else what it wrote and was answered, at four characters a token."""
     if attempt.tokens_in is not None or attempt.tokens_out is not None:
         return (attempt.tokens_in or 0) + (attempt.tokens_out or 0)
-    return (len(json.dumps(attempt.output, separators=(",", ":"))) + len(attempt.feedback)) // CHARACTERS_OF_TOKEN
+    return (len(write_json(attempt.output, separators=(",", ":"))) + len(attempt.feedback)) // CHARACTERS_OF_TOKEN
 
 
 def _source(attempt: Attempt) -> Source:
