@@ -281,6 +281,8 @@ NO_NEAR_MISS: dict[str, tuple[Any, Any]] = {
     "choice-that-two-could-mean": (fields(lang={"enum": ["en_US", "en_GB"]}), {"lang": "en"}),
     "choice-out-of-nowhere": (fields(region={"enum": ["EU", "NA"]}), {"region": "north-america"}),
     "unknown-field-like-no-other": (fields(path=TEXT), {"colour": "red"}),
+    "the-opposite-of-a-field": (fields("run", run=YES), {"dry_run": True}),
+    "fields-by-another-word": (fields(exclude_tags=TEXTS), {"tags": ["a"]}),
     "two-unknown-fields-for-one": (fields("path", path=TEXT), {"pat": "a", "pth": "b"}),
     "what-stands-beside-a-wrapper-would-be-lost": (
         fields("path", path=TEXT),

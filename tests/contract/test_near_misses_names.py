@@ -59,7 +59,7 @@ def test_the_option_that_was_meant(value: object, options: list[object], meant: 
     ],
 )  # fmt: skip
 def test_another_word_is_no_slip(value: str, option: str) -> None:
-    assert unmistakable(value, [option, "zzz"], is_name=True) is None
+    assert unmistakable(value, [option, "zzz"], of="") is None
     assert unmistakable(value, [option, "zzz"]) is None
 
 
@@ -78,7 +78,41 @@ def test_another_word_is_no_slip(value: str, option: str) -> None:
     ],
 )  # fmt: skip
 def test_what_fingers_do_is_a_slip(value: str, option: str) -> None:
-    assert unmistakable(value, [option, "zzz"], is_name=True) == option
+    assert unmistakable(value, [option, "zzz"], of="") == option
+
+
+# A word more that negates, limits or changes what is done, or is simply of something else.
+OTHER_FIELDS = """
+    dry_run/run preview_send/send confirm_delete/delete simulate_payment/payment test_mode/mode delete/delete_all
+    send/auto_send skip_validation/validation ignore_errors/errors soft_delete/delete hard_delete/delete mock_run/run
+    draft_publish/publish force/force_push allow_overwrite/overwrite prevent_overwrite/overwrite backup_path/path
+    require_approval/approval block_user/user exclude_archived/archived hidePrices/prices half_price/price
+    total/subtotal cancel_order/order query/exclude_query tags/excludeTags users/banned_users ip/blocked_ip date/return_date
+    message/error_message email/reply_email email/email_verified password/password_hint amount/refund_amount
+    limit/rate_limit branch/delete_branch table/drop_table role/remove_role user/user_name key/key_name file/file_path
+    address/email_address number/phone_number query/sql_query is_paid/needs_paid timeout/timeout_ms the_dry_run/run
+"""
+
+
+@pytest.mark.parametrize("pair", OTHER_FIELDS.split())
+def test_a_word_more_makes_another_field(pair: str) -> None:
+    one, other = pair.split("/")
+    assert unmistakable(one, [other, "zzz"], of="") is None
+    assert unmistakable(other, [one, "zzz"], of="/rules/0") is None
+
+
+@pytest.mark.parametrize(
+    ("value", "option", "of"),
+    [
+        ("file_path", "path", ""), ("email", "email_address", ""), ("phoneNumber", "phone", ""),
+        ("my_tags", "tags", ""), ("limit", "limit_value", ""), ("start", "range_start", "/ranges/0"), ("user_name", "name", "/user"),
+        ("tags", "exclude_tags", "/exclude"),
+    ],
+)  # fmt: skip
+def test_a_word_that_says_nothing_is_forgiven_in_a_name(value: str, option: str, of: str) -> None:
+    assert unmistakable(value, [option, "zzz"], of=of) == option
+    assert unmistakable(option, [value, "zzz"], of=of) == value
+    assert unmistakable(value, [option, "zzz"]) is None
 
 
 def test_the_first_of_equally_near_options_is_taken() -> None:

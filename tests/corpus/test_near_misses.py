@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from retrycontract import ErrorSeverity, Tool, ValueSanitizer
-from retrycontract.contract.advice import combined_patch
+from retrycontract.contract.advice import combined_patch, unmistakable
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.patches import apply_patch
@@ -47,6 +50,7 @@ REPORTED: dict[str, tuple[dict[str, Any], str]] = {
     "arguments decode to a string, not an object": (fields("query", query=TEXT), "send the arguments as an object"),
     "arguments decode to an array, not an object": (fields(), "send the arguments as an empty object: {}"),
 }  # fmt: skip
+SAYS_NOTHING = {"file", "search", "path", "address", "number"}  # beside the word that says the same
 # Nobody can know what was meant.
 BEYOND_KNOWING: dict[str, tuple[dict[str, Any], str]] = {
     "required action missing; same call repeated 100+ times": (
@@ -96,6 +100,40 @@ def test_a_reported_loop_that_nobody_can_read_is_not_guessed_at(corpus: Corpus) 
             errors = judged(schema, row["arguments_raw"]).errors
             assert errors, reason
             assert [error.patch for error in errors if error.patch] == [], row["id"]
+
+
+def words(name: str) -> list[str]:
+    return re.sub("(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]", " ", name).lower().split()
+
+
+def objects_of(schema: Any) -> Iterator[list[str]]:
+    if isinstance(schema, dict):
+        if isinstance(schema.get("properties"), dict):
+            yield list(schema["properties"])
+        schema = list(schema.values())
+    for inner in schema if isinstance(schema, list) else ():
+        yield from objects_of(inner)
+
+
+def test_no_field_of_a_real_tool_is_renamed_to_another_one_by_a_word(corpus: Corpus) -> None:
+    """Two names within an object are two fields, and so are nearly all names of different tools that share a word."""
+    objects = [names for row in corpus("real_tools") for names in objects_of(row["schema"])]
+    by_word: dict[str, set[str]] = {}
+    for names in objects:
+        for name in names:
+            others = [other for other in names if len(words(other)) != len(words(name))]
+            assert unmistakable(name, others, of="") is None, (name, others)
+            for word in words(name):
+                by_word.setdefault(word, set()).add(name)
+    sharing = [sorted(names) for _, names in sorted(by_word.items()) if len(names) > 1]
+    seeded = Random(13)
+    pairs = [seeded.sample(seeded.choice(sharing), 2) for _ in range(2_000)]
+    renamed = [
+        (one, other)
+        for one, other in pairs
+        if len(words(one)) != len(words(other)) and unmistakable(one, [other], of="")
+    ]
+    assert {word for one, other in renamed for word in {*words(one)} ^ {*words(other)}} <= SAYS_NOTHING
 
 
 @pytest.mark.parametrize("strict", [True, False], ids=["strict", "lenient"])

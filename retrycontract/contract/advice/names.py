@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 from functools import lru_cache
 
+from retrycontract.contract.pointers import tokens
+
 MAX_COMPARED = 500  # names; a longer list costs more than the suggestion is worth
 MAX_LENGTH = 100  # characters; what is longer is text, not a name
 MIN_PART = 3  # letters; shorter parts stand in too many names
@@ -33,14 +35,13 @@ VERBS = frozenset(
         "use", "with", "write",
     }
 )  # fmt: skip
-# What makes another thing of a name that has all other words of it.
-QUALIFIERS = frozenset(
-    {
-        "after", "all", "before", "by", "count", "current", "default", "end", "except", "first", "from", "gross", "has",
-        "id", "in", "is", "last", "max", "maximum", "min", "minimum", "net", "new", "next", "not", "old", "only", "out",
-        "parent", "per", "previous", "start", "sub", "to", "total", "type", "until",
-    }
-)  # fmt: skip
+# Words that add nothing to the words of a field's name; any other ('dry', 'max', 'exclude') may change what is done.
+EMPTY = frozenset({"the", "this", "my", "your", "value", "arg", "argument", "str", "int", "bool"})
+# Pairs that say what one of their words says alone: the second, then the first.
+SAYS_THE_SECOND = frozenset({("file", "path"), ("search", "query")})
+SAYS_THE_FIRST = frozenset(
+    {("email", "address"), ("phone", "number"), ("zip", "code"), ("directory", "path"), ("folder", "path")}
+)
 # Words that turn what they stand beside into its opposite: 'not_started' is no way to write 'started'.
 DENIALS = frozenset({"not", "no", "non", "un", "without", "never", "except", "anti"})
 
@@ -87,21 +88,21 @@ def near(value: str, options: Iterable[str], most: int) -> list[str]:
     return sorted(ranks, key=lambda name: (ranks[name], name))[:most]
 
 
-def unmistakable(value: object, options: Iterable[object], *, is_name: bool = False) -> str | None:
+def unmistakable(value: object, options: Iterable[object], *, of: str | None = None) -> str | None:
     """Return the option that the value stands for when no other is as near: what a patch may put in its place.
 
-    'Iraq' is as near to 'Iran' as a slip is, and a word of its own: only what fingers do makes no other word. Names
-    of fields may share all words of one ('path', 'file_path').
+    'Iraq' is as near to 'Iran' as a slip is, and a word of its own: only what fingers do makes no other word. `of` is
+    the pointer of the object whose field a name is: such a name may have a word more that says nothing.
     """
     candidates = list(options)
     guess = did_you_mean(value, candidates)
-    if guess is None or not _is_unmistakable(str(value), guess, is_name=is_name):
+    if guess is None or not _is_unmistakable(str(value), guess, of):
         return None
     rival = did_you_mean(value, [option for option in candidates if option != guess])
     return guess if rival is None or _far(value, rival) > _far(value, guess) else None
 
 
-def _is_unmistakable(value: str, guess: str, *, is_name: bool) -> bool:
+def _is_unmistakable(value: str, guess: str, of: str | None) -> bool:
     if _fold(value) == _fold(guess):
         return True
     ours, theirs = _words(value), _words(guess)
@@ -111,8 +112,27 @@ def _is_unmistakable(value: str, guess: str, *, is_name: bool) -> bool:
     # Beside words that are right a short one is as plain as a long one alone.
     if all(_is_slip(*pair, left=2 if min(map(len, pair)) >= LONG else 1, eased=len(ours) > 1) for pair in apart):
         return _CONFUSED.isdisjoint((*apart, *(pair[::-1] for pair in apart)))
-    more = {*_words(value)} ^ {*_words(guess)} or {""}
-    return is_name and _shares_words(value, guess) and min(map(len, more)) >= MIN_PART and QUALIFIERS.isdisjoint(more)
+    return of is not None and _has_an_empty_word_more(value, guess, of)
+
+
+def _has_an_empty_word_more(value: str, guess: str, of: str) -> bool:
+    """Tell whether two names differ by one word at an end that adds nothing, such as what the object itself is called.
+
+    'path' among 'files' is a 'file_path'; but 'exclude_tags' is the opposite of 'tags'.
+    """
+    short, long = sorted((_words(value), _words(guess)), key=len)
+    if not _shares_words(value, guess) or len(long) != len(short) + 1:
+        return False
+    leads = long[1:] == short
+    more, pair = (long[0], tuple(long[:2])) if leads else (long[-1], tuple(long[-2:]))
+    names_around = [_words(token) for token in tokens(of) if not token.isdigit()]
+    kind = names_around[-1][-1:] if names_around else []
+    says_the_same = pair in (SAYS_THE_SECOND if leads else SAYS_THE_FIRST)
+    return more in EMPTY or says_the_same or _plural(more) in map(_plural, kind)
+
+
+def _plural(word: str) -> str:
+    return word.removesuffix("s") + "s"
 
 
 def _is_slip(one: str, other: str, *, left: int, eased: bool = False) -> bool:

@@ -169,7 +169,8 @@ def misspelt_name(spot: Spot) -> Iterator[Proposal]:
     if not unknown or len(unknown) > MAX_KEYS:
         renames = {}
     else:
-        renames = _paired(tuple(unknown), tuple(sorted(container.place.declared - container.value.keys())))
+        free = tuple(sorted(container.place.declared - container.value.keys()))
+        renames = _paired(tuple(unknown), free, container.pointer)
     for key, name in renames.items():
         if spot.key in (key, name):
             operation = moved(pointers.join(container.pointer, key), pointers.join(container.pointer, name))
@@ -177,9 +178,9 @@ def misspelt_name(spot: Spot) -> Iterator[Proposal]:
 
 
 @lru_cache(maxsize=16)
-def _paired(unknown: tuple[str, ...], free: tuple[str, ...]) -> dict[str, str]:
+def _paired(unknown: tuple[str, ...], free: tuple[str, ...], of: str) -> dict[str, str]:
     """Remembered, since every unknown and every missing field of an object asks the same."""
-    pairs = {key: name for key in unknown if (name := unmistakable(key, free, is_name=True)) is not None}
+    pairs = {key: name for key in unknown if (name := unmistakable(key, free, of=of)) is not None}
     # Whatever is near counts as a rival, however few of them could be mended.
     meant = [did_you_mean(key, free) for key in unknown]
     return {key: name for key, name in pairs.items() if meant.count(name) == 1}

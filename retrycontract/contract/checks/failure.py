@@ -63,9 +63,9 @@ class Failure:
         """Show a field's name: sanitised, bounded, one line."""
         return _name(token, self.sanitizer)
 
-    def nearest(self, value: Any, options: Iterable[Any], *, is_name: bool = False) -> str | None:
-        """Find the option that was probably meant."""
-        return unmistakable(value, options, is_name=is_name) if self.advises else None
+    def nearest(self, value: Any, options: Iterable[Any], *, of: str | None = None) -> str | None:
+        """Find the option that was probably meant; `of` is the pointer of the object whose field it names."""
+        return unmistakable(value, options, of=of) if self.advises else None
 
     def limit(self, text: str) -> str:
         """Show a constraint of the schema: without secrets, bounded, one line."""

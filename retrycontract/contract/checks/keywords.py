@@ -35,7 +35,8 @@ def unknown_fields(
     known = f"one of the fields {failure.listed(sorted(declared))}" if declared else None
     for position, key in enumerate(keys):
         # A name that is taken is suggested only where none is free: renaming a field to it would replace the other one.
-        guess = failure.nearest(key, free or sorted(declared - {key}), is_name=True) if position < MAX_ADVISED else None
+        others = free or sorted(declared - {key})
+        guess = failure.nearest(key, others, of=failure.pointer) if position < MAX_ADVISED else None
         name = failure.name(key)
         yield failure.error(
             ErrorCode.UNKNOWN_FIELD,
