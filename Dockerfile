@@ -19,7 +19,7 @@ COPY --chmod=755 packaging/retrycontract.sh /usr/local/bin/retrycontract
 # A checkout whose files only their owner may read (umask 077) makes the same image.
 RUN chmod -R u=rwX,go=rX .
 # The files of the pages belong to the image; with keys of its own this step leaves none behind.
-RUN RETRYCONTRACT_SECRET_KEY=build \
+RUN RETRYCONTRACT_SECRET_KEY=of-the-build-alone-0123456789abcdef \
     RETRYCONTRACT_ENCRYPTION_KEYS="$(python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())')" \
     retrycontract collectstatic
 

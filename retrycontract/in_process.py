@@ -26,7 +26,7 @@ from retrycontract.contract.feedback.feedback_text import WITHOUT_DESK
 from retrycontract.contract.feedback.formatter import Formatter
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge, move_unasked
-from retrycontract.contract.matching import Submission
+from retrycontract.contract.matching import ID_OF_ITS_OWN, Submission, is_unfilled
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.document import SchemaWarning
@@ -189,8 +189,10 @@ class RetryContract:
             if not isinstance(value, kinds):
                 raise TypeError(f"{name} is {value!r:.80}: give {what}")
         # Attempts that share a blank one would be counted as one call's.
-        if not tool_call_id.strip() or (session_id is not None and not session_id.strip()):
-            raise ValueError("tool_call_id and session_id tell attempts apart: give an id that is not blank")
+        if not tool_call_id.strip():
+            raise ValueError("tool_call_id tells attempts apart: give an id that is not blank")
+        if session_id is not None and is_unfilled(session_id):
+            raise ValueError(f"session_id {session_id!r:.80}: {ID_OF_ITS_OWN}")
         if max_attempts is not None:
             replace(self._configuration, max_attempts=max_attempts)  # which knows its range
         started = perf_counter_ns()

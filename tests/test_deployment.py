@@ -43,7 +43,8 @@ def test_every_setting_that_is_named_exists(service: str) -> None:
 def test_the_settings_are_taken_as_they_stand(tmp_path: Path) -> None:
     key = "GQcFdyOXfYXw7mVwiqe6h1qlpIMREkLBC1nMzpCKwHY="
     given = {
-        "POSTGRES_PASSWORD": "p1", "REDIS_PASSWORD": "p2", f"{PREFIX}SECRET_KEY": "s", f"{PREFIX}ENCRYPTION_KEYS": key,
+        "POSTGRES_PASSWORD": "p1", "REDIS_PASSWORD": "p2",
+        f"{PREFIX}SECRET_KEY": "0123456789abcdef" * 4, f"{PREFIX}ENCRYPTION_KEYS": key,
         f"{PREFIX}ALLOWED_HOSTS": "desk.example",
     }  # fmt: skip
 

@@ -303,7 +303,8 @@ def shadow_the_clock(database: str, seconds: int = 60) -> None:
 @pytest.mark.soak
 def test_scaled_out_it_needs_nothing_that_can_be_written(image: Image, postgresql: PostgreSQL, redis: Redis) -> None:
     given = {
-        "DATABASE_URL": postgresql.new_database(), "REDIS_URL": redis.new_database(), "SECRET_KEY": "s" * 50,
+        "DATABASE_URL": postgresql.new_database(), "REDIS_URL": redis.new_database(),
+        "SECRET_KEY": "0123456789abcdef" * 4,
         "ENCRYPTION_KEYS": Fernet.generate_key().decode(), "JUDGE": "worker",
     }  # fmt: skip
     closed = {"writable": "no", **given}

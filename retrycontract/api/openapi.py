@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, JsonValue, StringConstraints, WithJsonSchema
 
 from retrycontract.contract.configuration import LONGEST, SHORTEST, parse_duration
+from retrycontract.contract.matching import ID_OF_ITS_OWN, is_unfilled
 from retrycontract.contract.outputs import MAX_TOKENS
 from retrycontract.contract.schemas.tool_lists import MAX_NAME, MAX_TOOLS
 
@@ -118,10 +119,18 @@ TOOL_LISTS: Final[dict[str, Any]] = {
     "MCP": {"value": {"tools": [{"name": "read_file", "inputSchema": READ_FILE}]}},
 }
 
+
+def _refuse_unfilled(session_id: str) -> str:
+    if is_unfilled(session_id):
+        raise ValueError(f"{ID_OF_ITS_OWN}")
+    return session_id
+
+
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
-# Blank, as a template that nobody filled in leaves it, it would join everybody's calls.
 _NOT_BLANK = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
-SessionId = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=_NOT_BLANK)]
+SessionId = Annotated[
+    str, StringConstraints(min_length=1, max_length=200, pattern=_NOT_BLANK), AfterValidator(_refuse_unfilled)
+]
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
 ONE_OUTPUT: dict[str, Any] = {"oneOf": [{"required": ["arguments"]}, {"required": ["raw"]}]}
 # Where the model could not be asked there is no output: `arguments` is null.

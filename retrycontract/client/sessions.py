@@ -13,6 +13,7 @@ from retrycontract.client.guarding import CONVERSATIONS
 from retrycontract.client.operations import WAIT, Details
 from retrycontract.client.results import Outcome, Settlement
 from retrycontract.contract.errors import WrongInputError
+from retrycontract.contract.matching import ID_OF_ITS_OWN, is_unfilled
 
 if TYPE_CHECKING:
     from retrycontract.client.clients import AsyncClient, Client
@@ -33,8 +34,10 @@ class Place:
         """Begin a conversation that nobody else has, or take part in a named one."""
         if name is None:
             return cls(uuid.uuid4().hex, count(1))
-        if not isinstance(name, str) or not name.strip():
+        if not isinstance(name, str):
             raise WrongInputError(f"a session's name is a text, or None for one of its own, not {name!r:.80}")
+        if is_unfilled(name):
+            raise WrongInputError(f"the session {name!r:.80}: {ID_OF_ITS_OWN}, or None for a random one")
         # Whoever takes a named one up again, after a restart too, must count on: a clock does.
         return cls(name, count(time.time_ns() // 1_000_000))
 

@@ -86,23 +86,30 @@ def _refuse_misplaced(document: Any, source: str) -> None:
     tools = next((value for name, value in document.items() if str(name).lower() == "tools"), None)
     if not isinstance(tools, Mapping):
         tools = {}
-    for key, value in (*document.items(), *((f"tools.{key}", value) for key, value in tools.items())):
-        above, _, last = str(key).rpartition(".")
+    here = [("", str(key), value) for key, value in document.items()]
+    for above, key, value in (*here, *(("tools", str(key), value) for key, value in tools.items())):
+        path = f"{above}.{key}".lstrip(".")
+        if "." in key and path.lower().startswith("tools.validation"):
+            raise ConfigurationError(
+                source, path, f"{key!r} is one name: write each of its parts as a mapping of its own"
+            )
         name, inner = (
-            snake_case(last),
+            snake_case(key),
             {snake_case(str(each)) for each in value} if isinstance(value, Mapping) else set(),
         )
         home = next((section for section, names in SECTIONS.items() if name in names), None)
         if name == "validation":
-            is_ours = not above and not inner.isdisjoint({*SECTIONS, "overrides"})
+            is_ours = not above and not inner.isdisjoint({*SECTIONS, "mode", "overrides"})
             place = "tools.validation"
+        elif name == "mode":
+            is_ours, place = str(value).lower() in ("observe", "enforce"), "tools.validation.mode"
         else:
             # Beside `tools` stand the sections of others, who may retry as well.
             is_ours = name in SECTIONS and bool(inner) and (not inner.isdisjoint(OURS) if above else inner <= OURS)
             is_ours = is_ours or (above == "tools" and home is not None)
             place = f"tools.validation.{f'{home}.' if home else ''}{name}"
         if is_ours:
-            raise ConfigurationError(source, str(key), f"nothing reads this here; did you mean {place!r}?")
+            raise ConfigurationError(source, path, f"nothing reads this here; did you mean {place!r}?")
 
 
 def _refuse_misspelt(name: str, key: str, source: str, above: str) -> None:

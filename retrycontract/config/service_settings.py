@@ -30,6 +30,7 @@ EMBEDDED_DOORBELL = "worker.embedded.EmbeddedDoorbell"
 CELERY_DOORBELL = "worker.celery_doorbell.CeleryDoorbell"
 # As Django compares them with the Host header, whose port it takes off first.
 HOST = re.compile(r"\*|\.?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\]", re.IGNORECASE)
+SHORTEST_KEY = 32  # characters of the secret key: half of what hexadecimal digits write of 256 bits
 BOUNDS = (("gt", "more than"), ("ge", "at least"), ("lt", "less than"), ("le", "at most"))
 
 
@@ -59,7 +60,10 @@ class ServiceSettings(LoginSettings, DeliverySettings):
     hsts_preload: bool = Field(
         False, description="Let browsers ship this name as HTTPS only; needs the subdomains and a year."
     )
-    secret_key: str = Field("", description="Signs sessions and hashes; made at first start when empty.")
+    secret_key: str = Field(
+        "",
+        description="Signs sessions, hashes and what workers tell; 32 random characters or more; made at first start.",
+    )
     encryption_keys: list[str] = Field(
         [], description="Fernet keys, newest first, comma separated; made at first start when empty."
     )
@@ -270,6 +274,16 @@ class ServiceSettings(LoginSettings, DeliverySettings):
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"names {', '.join(twice)} twice: keep one address for each name")
         return upstreams
+
+    @field_validator("secret_key")
+    @classmethod
+    def _unguessable(cls, key: str) -> str:
+        # Whoever guesses it signs sessions and verdicts, and tells which redacted value an id stood for.
+        if key and (len(key) < SHORTEST_KEY or len(set(key)) < SHORTEST_KEY // 4):
+            raise ValueError(
+                f"must be random, with at least {SHORTEST_KEY} characters: `openssl rand -hex 32` makes one"
+            )
+        return key
 
     @field_validator("otel_endpoint")
     @classmethod

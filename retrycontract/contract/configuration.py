@@ -205,6 +205,8 @@ def _overrides(value: Any, *, source: str) -> Iterator[tuple[str, Mapping[str, A
     if not isinstance(value, Mapping):
         raise ConfigurationError(source, "overrides", "must map tool names or globs to settings")
     for tool, changes in value.items():
+        if not str(tool).strip():
+            raise ConfigurationError(source, "overrides", "one of them names no tool: give its name or a glob")
         if not isinstance(changes, Mapping):
             raise ConfigurationError(source, f"overrides.{tool}", "must be a mapping of settings")
         yield str(tool), _collected(_of_tool(str(tool), changes, source=source), source=source)

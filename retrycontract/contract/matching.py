@@ -6,6 +6,7 @@ session. What is joined wrongly runs one conversation's correction in another; w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -14,6 +15,21 @@ from retrycontract.contract.lifecycle import CallState
 
 # Their agents were told to wait: what they send next is the answer to that, even when they count no turns.
 WAITING = (CallState.BLOCKED, CallState.GUIDED)
+# What a template leaves that nobody filled in, alone or between signs: blanks, its placeholder, the word for nothing.
+# Whatever it was to name, all conversations would share it. A GUID in braces has hyphens.
+UNFILLED = re.compile(
+    r"""\s*
+    | .*(?: \{\s*[A-Za-z_][\w.\ ]*\} | \{\}
+        | <[A-Za-z_][\w.\ -]*> | %\([A-Za-z_]\w*\)[sd] | \[object\ \w+\] | \$[A-Za-z_]\w* ).*
+    | (?:.*[\s:/|._-])? (?: %[sd] | undefined | None | null | nil | NaN | NULL ) (?:[\s:/|._-].*)?
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+ID_OF_ITS_OWN = (
+    "a template that nobody filled in left this, and all conversations would share it: give each an id of its own"
+)
 
 
 class OpenCall(Protocol):
@@ -55,6 +71,11 @@ class Submission:
     tool_call_id: str
     session_id: str | None = None
     turn: int | None = None
+
+
+def is_unfilled(session_id: str) -> bool:
+    """Tell whether a session's id is what a template leaves that nobody filled in: it would join everybody's calls."""
+    return UNFILLED.fullmatch(session_id) is not None
 
 
 class AmbiguousCallError(LookupError):

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from retrycontract.client import AsyncClient
+from retrycontract.contract.matching import is_unfilled
 from retrycontract.mcp.checkpoint import Refusal
 from retrycontract.mcp.hooks import (
     HALF,
@@ -72,7 +73,10 @@ class LiteLLMVisit(GuardrailVisit):
         if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= LONGEST_WAIT:
             raise NoPayloadError(422, f"additional_provider_specific_params.wait is 0 to {LONGEST_WAIT:g} seconds.")
         session = payload.value.get("litellm_trace_id")
-        calls = [_made(call, session if isinstance(session, str) and session.strip() else "") for call in _listed(made)]
+        calls = [
+            _made(call, session if isinstance(session, str) and not is_unfilled(session) else "")
+            for call in _listed(made)
+        ]
         return self._decision(client, key, calls, wait)
 
     def unchecked(self, payload: Message) -> Said:  # noqa: ARG002 - others look at it
@@ -111,7 +115,7 @@ class AuthorizationVisit(GuardrailVisit):
     def decision(self, client: AsyncClient, key: str, payload: Message) -> Coroutine[Any, Any, Said]:
         """Allow a request whose tool calls are valid."""
         session = self._headers.get(b"mcp-session-id", b"").decode("latin-1")
-        call = _asked(payload, session)
+        call = _asked(payload, "" if is_unfilled(session) else session)
         return self._decision(client, key, payload, [call] if call else [])
 
     def unchecked(self, payload: Message) -> Said:

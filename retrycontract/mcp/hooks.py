@@ -25,6 +25,7 @@ from retrycontract.client.exchange import Submissions
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.matching import is_unfilled
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, visible
 from retrycontract.judging.service_judge import ServiceJudge
 from retrycontract.mcp.checkpoint import MAX_SHOWN, Checkpoint, ConnectionCall, Forward, OpenCalls, Refusal
@@ -217,7 +218,7 @@ class HookVisit(CheckedVisit):
         if not isinstance(tool, str) or not tool:
             return 200, _decided("deny", NAMELESS) if asks else {}
         session, use_id = (str(payload.value.get(name) or "") for name in ("session_id", "tool_use_id"))
-        session = session if session.strip() else ""  # a template that nobody filled in is no conversation
+        session = "" if is_unfilled(session) else session
         if not is_whole(f"{tool}{session}{use_id}"):
             return 200, _decided("deny", HALF) if asks else {}
         if event in AFTER:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from retrycontract.client import CorrectionError
+from retrycontract.contract.matching import is_unfilled
 from retrycontract.judging.asking import CallNotOpenError, NoVerdictError, guidance_on
 from retrycontract.judging.service_judge import ServiceJudge
 from retrycontract.proxy.wire import Body, json_object, text_of
@@ -111,7 +112,7 @@ class Conversations:
         owner = self._owner(headers)
         places = [place for place, _ in self._chained(owner, history)]
         here = places[-1] if places else owner
-        if name:
+        if not is_unfilled(name):
             # Under the owner: two clients may give their conversations the same name.
             place = _hashed(owner, f"named {name}")
             found = self._places.get(place) or Conversation(f"proxy-{place.hex()[:32]}")

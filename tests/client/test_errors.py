@@ -149,7 +149,7 @@ def test_a_key_that_cannot_be_one_is_refused_without_being_repeated(key: str) ->
         (lambda client: client.tool(""), "tool's name is a text"),
         (lambda client: client.register_tool(None, {}), "tool's name is a text"),
         (lambda client: client.session(5), "session's name is a text"),
-        (lambda client: client.session(" "), "session's name is a text"),
+        (lambda client: client.session("{session}"), "give each an id of its own"),
         (lambda client: next(client.events(types="call.blocked")), "types is a list"),
         (lambda client: client.guard_tools(print), "a list of functions"),
         (lambda client: client.guard(print, timeout="5"), "timeout is a number of seconds or None"),

@@ -57,7 +57,7 @@ GIVEN: list[tuple[str, str, Any]] = [
     ("trusted_proxies", "10.0.0.7, fd00::/8", ["10.0.0.7", "fd00::/8"]),
     ("trusted_proxies", "*", ["*"]),
     ("hsts_include_subdomains", "true", True),
-    ("secret_key", "a,b", "a,b"),
+    ("secret_key", "a,b-0123456789-0123456789-0123456789", "a,b-0123456789-0123456789-0123456789"),
     ("encryption_keys", f"{KEY}, {KEY}", [KEY, KEY]),
     ("lease_seconds", "1.5", 1.5),
     ("max_deliveries", "7", 7),
@@ -104,6 +104,8 @@ NUMBERS = {
 WRONG: list[tuple[str, str, str]] = [
     ("judge", "sometimes", "'auto' or 'worker'"),
     ("lease_seconds", "soon", "valid number"),
+    ("secret_key", "x", "must be random, with at least 32 characters"),
+    ("secret_key", "changeme" * 5, "must be random"),
     ("lease_seconds", "0", "greater than 0"),
     ("sweep_seconds", "-1", "greater than or equal to 0"),
     ("max_deliveries", "0", "greater than or equal to 1"),
@@ -357,7 +359,7 @@ def test_keys_are_made_once_for_their_owner_alone(tmp_path: Path) -> None:
 
 
 def test_keys_that_are_given_are_not_written_down(tmp_path: Path) -> None:
-    load_with(tmp_path, secret_key="given", encryption_keys=KEY)
+    load_with(tmp_path, secret_key="given-0123456789-given-0123456789", encryption_keys=KEY)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -381,14 +383,24 @@ def test_processes_that_start_together_agree_on_the_keys(tmp_path: Path) -> None
     assert len(list((tmp_path / "data").iterdir())) == 2
 
 
-def test_the_service_does_not_start_with_a_wrong_value(tmp_path: Path) -> None:
-    environ = os.environ | {f"{PREFIX}DATA_DIR": str(tmp_path), f"{PREFIX}JUDGE": "sometimes"}
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("JUDGE", "sometimes", "JUDGE: Input should be 'auto' or 'worker'"),
+        ("COURIER", "foo.Bar", "COURIER: name a class that can be imported, as package.module.Class (No module named"),
+        ("DOORBELL", "worker.embedded.EmbededDoorbell", "DOORBELL: name a class that can be imported"),
+        ("DOORBELL", "embedded", "DOORBELL: name a class that can be imported"),
+    ],
+)
+def test_the_service_does_not_start_with_a_wrong_value(tmp_path: Path, name: str, text: str, said: str) -> None:
+    environ = os.environ | {f"{PREFIX}DATA_DIR": str(tmp_path), f"{PREFIX}{name}": text}
     environ["DJANGO_SETTINGS_MODULE"] = "retrycontract.settings"
     run = subprocess.run(
         [sys.executable, "manage.py", "check"], cwd=ROOT, env=environ, capture_output=True, text=True, check=False
     )
     assert run.returncode != 0
-    assert f"{PREFIX}JUDGE: Input should be 'auto' or 'worker'" in run.stderr
+    assert f"{PREFIX}{said}" in run.stderr
+    assert "Traceback" not in run.stderr
 
 
 def formatted(**extra: Any) -> dict[str, Any]:

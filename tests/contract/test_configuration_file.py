@@ -130,8 +130,24 @@ def test_a_variable_out_of_range_is_named_with_its_range(file: Path, variable: s
                 ("retry: {max_attempts: 5}", "retry", "tools.validation.retry"),
                 ("tools: {retry: {max_attempts: 5}}", "tools.retry", "tools.validation.retry"),
                 ("tools: {Formatting: {x: 1, MaxErrorsShown: 5}}", "tools.Formatting", "tools.validation.formatting"),
+                ("validation: {mode: observe}", "validation", "tools.validation"),
+                ("mode: observe", "mode", "tools.validation.mode"),
+                ("tools: {Mode: ENFORCE}", "tools.Mode", "tools.validation.mode"),
                 ("tools: {max_attempts: 5}", "tools.max_attempts", "tools.validation.retry.max_attempts"),
             )
+        ),
+        *(
+            pytest.param(text.encode(), f"{path}: '{key}' is one name: write each of its parts", id=text)
+            for text, path, key in (
+                ("tools.validation.mode: observe", "tools.validation.mode", "tools.validation.mode"),
+                ("tools: {validation.mode: observe}", "tools.validation.mode", "validation.mode"),
+                ("Tools.Validation: {retry: {max_attempts: 3}}", "Tools.Validation", "Tools.Validation"),
+            )
+        ),
+        pytest.param(
+            b"tools: {validation: {overrides: {' ': {mode: observe}}}}",
+            "overrides: one of them names no tool",
+            id="blank",
         ),
         pytest.param(SNAKE.encode() + b"tols: 3", "tols: unknown key; did you mean 'tools'?", id="beside"),
     ],

@@ -296,9 +296,9 @@ def test_nothing_that_a_model_writes_raises(arguments: Any) -> None:
         *[
             (
                 lambda blank=blank: contract().check("read_file", "c1", {}, session_id=blank),
-                "give an id that is not blank",
+                "give each an id of its own",
             )
-            for blank in ("", " ", "\u3000")
+            for blank in ("", " ", "\u3000", "{session}", "None")
         ],
         (lambda: contract().check("read_file", 5, {}), "tool_call_id is 5: give a text"),
         *[

@@ -6,7 +6,21 @@ from dataclasses import dataclass
 
 import pytest
 
-from retrycontract.contract.matching import AmbiguousCallError, Submission, match
+from retrycontract.contract.matching import AmbiguousCallError, Submission, is_unfilled, match
+
+# Sessions as templates leave them that nobody filled in, and names that a template may well have made.
+UNFILLED = [
+    " ", "   ", "\u00a0", "\u3000", "\u2003 ", "{session_id}", "{{ session }}", "{{session.id}}",
+    "${SESSION}", "$SESSION", "{}",
+    "%s", "%(session)s", "<session-id>", "<your session>", "undefined", "None", "null", "nil", "NaN", "NULL",
+    "[object Object]",
+    "user-{user_id}", "chat:undefined", "session-None", "None/None", "thread_null", "run ${RUN}",
+]  # fmt: skip
+FILLED = [
+    " a ", "s-1", "0", "{6F9619FF-8B86-D011-B42D-00C04FC964FF}", "none-such-street", "nonesuch", "nullable",
+    "thread_AbC123", "Ünïcode 会話", "a%20b", "50%", "user@example.com", "nothing", "a<b", "x{1,2}", "5f0c…", "$5",
+    "Nancy", "annull",
+]  # fmt: skip
 
 
 @dataclass
@@ -120,3 +134,8 @@ def test_several_candidates_are_an_error_that_lists_them(sent: Submission, calls
     with pytest.raises(AmbiguousCallError, match="send call_id") as caught:
         match(sent, calls)
     assert caught.value.candidates == tuple(calls)
+
+
+def test_a_session_that_nobody_filled_in_is_told_from_one_with_a_name() -> None:
+    assert [session for session in UNFILLED if not is_unfilled(session)] == []
+    assert [session for session in FILLED if is_unfilled(session)] == []
