@@ -27,12 +27,11 @@ MAX_TEXT = 200  # characters of a text that may tell what stands beside it
 class Discretion:
     """Decide whether a patch may travel: not with a value or a name that the sanitiser would change."""
 
-    def __init__(self, document: Any, index: SchemaIndex, sanitizer: ValueSanitizer) -> None:
+    def __init__(self, document: Any, index: SchemaIndex, sanitizer: ValueSanitizer, marked: Collection[str]) -> None:
         self._outline = _outline(document)
         self._index, self._sanitizer = index, sanitizer
         # What is marked where it stands must not travel to where nothing marks it.
-        marked = sensitive_pointers(index, document) if sanitizer.redacts_secrets else ()
-        held = (pointers.resolve(document, place) for place in marked)
+        held = (pointers.resolve(document, place) for place in (marked if sanitizer.redacts_secrets else ()))
         self._marked = {_written(each) for each in held if isinstance(each, str)}
 
     def allowed(self, patches: Collection[Patch], joined: Patch) -> list[Patch]:
@@ -205,11 +204,18 @@ DETECTORS: dict[ErrorCode, tuple[Detector, ...]] = {
 
 
 def propose(
-    errors: list[ValidationError], value: Any, *, index: SchemaIndex, sanitizer: ValueSanitizer, judge: Judge
+    errors: list[ValidationError],
+    value: Any,
+    *,
+    index: SchemaIndex,
+    sanitizer: ValueSanitizer,
+    judge: Judge,
+    marked: Collection[str],
 ) -> list[ValidationError]:
     """Return the errors, those of near misses with a patch and a hint that says the same in words.
 
-    `judge` lists what is wrong with another value, with nothing redacted; what a patch leaves is asked of it.
+    `marked` are the secret places of the value. `judge` lists what is wrong with another value, with nothing redacted;
+    what a patch leaves is asked of it.
     """
     if len(errors) > MAX_ERRORS:
         return errors
@@ -223,7 +229,7 @@ def propose(
     guessed = found.keys() - sure.keys()
     kept, joined = _compatible(sure, trial)
     # Asked last and once for all: it redacts the whole document, and most patches need no closer look than that.
-    allowed = Discretion(value, index, sanitizer).allowed(kept.values(), joined)
+    allowed = Discretion(value, index, sanitizer, marked).allowed(kept.values(), joined)
     return [
         _mended(error, *found[position], may_travel=position in kept and found[position][1].patch in allowed)
         if position in kept or position in guessed

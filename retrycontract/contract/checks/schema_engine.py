@@ -70,11 +70,14 @@ def violations(
     seen = QuickCheck.of(value, compiled)
     if seen.is_valid and not seen.unknown and not compiled.index.deprecates_anything:
         return []
-    found = bounded(_violations(compiled, value, seen, strict=strict, sanitizer=sanitizer, budget=StepBudget()))
+    marked = sensitive_pointers(compiled.index, value)
+    found = bounded(
+        _violations(compiled, value, seen, strict=strict, sanitizer=sanitizer, budget=StepBudget(), marked=marked)
+    )
     # One budget for all trials together, so that they stay bounded whatever their number.
     judge = partial(_verdict, compiled, strict=strict, budget=StepBudget())
-    told = propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge)
-    return without_secret_names(told, value, compiled.index, sanitizer)
+    told = propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge, marked=marked)
+    return without_secret_names(told, value, compiled.index, sanitizer, marked=marked)
 
 
 def bounded(violations: Iterable[ValidationError]) -> list[ValidationError]:
@@ -107,6 +110,7 @@ def _verdict(compiled: CompiledSchema, value: Any, *, strict: bool, budget: Step
         yield ValidationError(ErrorCode.INVALID_JSON_SYNTAX, fault.pointer, fault.reason)
     else:
         seen = QuickCheck.of(value, compiled)
+        # Nothing of it is shown, so nothing need be hidden.
         yield from _violations(compiled, value, seen, strict=strict, sanitizer=PLAIN, budget=budget, advises=False)
 
 
@@ -119,12 +123,13 @@ def _violations(
     sanitizer: ValueSanitizer,
     budget: StepBudget,
     advises: bool = True,
+    marked: Collection[str] = (),
 ) -> Iterator[ValidationError]:
     """Yield one by one: whoever only compares may stop at the first that is new."""
     if not seen.is_valid:
         told = False
         try:
-            reader = Reader(compiled, value, sanitizer, budget, advises=advises)
+            reader = Reader(compiled, value, sanitizer, budget, advises=advises, marked=marked)
             for violation in reader.violations():
                 told = True
                 yield violation
@@ -135,7 +140,7 @@ def _violations(
                 yield _whole("it was refused")
     if seen.unknown:
         severity = ErrorSeverity.ERROR if strict else ErrorSeverity.WARNING
-        found = _unknown(compiled, value, seen, severity, sanitizer, advises=advises)
+        found = _unknown(compiled, seen, severity, sanitizer, advises=advises, marked=marked)
         yield from islice(found, MAX_TOLD + 1)  # all of them are as severe
     if compiled.index.deprecates_anything:
         used = islice(_deprecated(compiled, value, is_valid=seen.is_valid), MAX_TOLD + 1)  # never more than warnings
@@ -144,15 +149,14 @@ def _violations(
 
 def _unknown(
     compiled: CompiledSchema,
-    value: Any,
     seen: QuickCheck,
     severity: ErrorSeverity,
     sanitizer: ValueSanitizer,
     *,
     advises: bool,
+    marked: Collection[str],
 ) -> Iterator[ValidationError]:
     """Yield an error for every field that no schema declares."""
-    marked = sensitive_pointers(compiled.index, value)
     for position, (pointer, item, keys, place) in enumerate(seen.unknown):
         failure = Failure(
             pointer=pointer, value=item, schema={}, keyword="additionalProperties",
@@ -166,12 +170,19 @@ class Reader:
     """Turn the engine's errors about one value into ours."""
 
     def __init__(
-        self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer, budget: StepBudget, *, advises: bool
+        self,
+        compiled: CompiledSchema,
+        value: Any,
+        sanitizer: ValueSanitizer,
+        budget: StepBudget,
+        *,
+        advises: bool,
+        marked: Collection[str],
     ) -> None:
         self._compiled, self._value, self._sanitizer, self._budget = compiled, value, sanitizer, budget
         self._may_advise, self._explained = advises, 0
         self._index, self._paths = compiled.index, EnginePaths(value)
-        self._marked = sensitive_pointers(compiled.index, value)
+        self._marked = marked
         self._told = dict[tuple[str | int, ...], frozenset[int]]()  # by the place of a list
 
     def _marked_at(self, path: Path) -> Collection[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -154,9 +154,8 @@ def _secret_places(index: SchemaIndex, marks: SchemaMarks, value: Any) -> Iterat
 class _SecretNames:
     """Take out of errors the keys that are secrets: in a marked object every one that the schema does not declare."""
 
-    def __init__(self, value: Any, index: SchemaIndex) -> None:
-        self._value, self._marks = value, marks_of(index)
-        self._marked = sensitive_pointers(index, value)
+    def __init__(self, value: Any, index: SchemaIndex, marked: Collection[str]) -> None:
+        self._value, self._marks, self._marked = value, marks_of(index), marked
         self._known = dict[str, tuple[set[str], re.Pattern[str]] | None]()  # by the pointer of the secret object
 
     def hidden(self, error: ValidationError) -> ValidationError:
@@ -193,12 +192,17 @@ class _SecretNames:
 
 
 def without_secret_names(
-    errors: Iterable[ValidationError], value: Any, index: SchemaIndex, sanitizer: ValueSanitizer
+    errors: Iterable[ValidationError],
+    value: Any,
+    index: SchemaIndex,
+    sanitizer: ValueSanitizer,
+    *,
+    marked: Collection[str] | None = None,
 ) -> list[ValidationError]:
-    """Take the keys that are secrets out of the errors of a value."""
+    """Take the keys that are secrets out of the errors of a value, whose secret places may be known as `marked`."""
     if not sanitizer.redacts_secrets:
         return list(errors)
-    names = _SecretNames(value, index)
+    names = _SecretNames(value, index, sensitive_pointers(index, value) if marked is None else marked)
     return [names.hidden(error) for error in errors]
 
 
