@@ -6,13 +6,15 @@ import gc
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from retrycontract.contract.redaction import scan_copies
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, has_redaction, visible
 from tests.contract.pathological import TEXTS as TEXTS_OF_ANY_SIZE
 from tests.contract.pathological import VALUES as VALUES_OF_ANY_SIZE
@@ -248,3 +250,30 @@ def test_pathological_texts_give_bounded_stable_output(name: str) -> None:
 def test_a_secret_behind_a_pathological_text_is_redacted(name: str) -> None:
     text = f"{TEXTS_OF_ANY_SIZE[name](SMALL)}\n\n{PLANTED}\n"
     assert PLANTED not in SANITIZER.redact(text)
+
+
+def _seeded_texts() -> Iterator[str]:
+    random = Random(15)
+    signs = [
+        *"aA0?\\\\\\\"'/%&;u41\n\x00\x01\x1b",
+        *"密码пароль鍵é–“…\u200b\ud800\U0001d400\uff21中",
+        "\\u0041",
+        "%2f",
+        "&quot;",
+    ]
+    for size in (3, 10, 60) * 1_500:
+        yield "".join(random.choice(signs) for _ in range(size))
+    for highest in (0x250, 0x500, 0x11000):
+        yield "".join(chr(random.randrange(0x20, highest)) for _ in range(2 * scan_copies.LONG))
+
+
+def test_a_copy_is_what_its_tables_say_character_by_character() -> None:
+    """The quick ways give what the plain one gives: one table for the characters, one search for the escapes."""
+    for text in _seeded_texts():
+        told = "".join(c if c.isascii() else scan_copies._FOLDED.get(c, scan_copies.FOREIGN) for c in text)
+        assert scan_copies._folded(text.replace("\x01", ""), {*text}) == told.replace("\x01", "")
+        assert scan_copies._characters(text) == {*text}
+        plain = scan_copies.ascii_copy(text)
+        escaped = scan_copies._ESCAPES.sub(lambda match: scan_copies._decoded(match[0]), plain)
+        found = scan_copies.decoded_copy(plain)
+        assert (found.text if found else plain) == (scan_copies.ascii_copy(escaped) if found else escaped)
