@@ -1,8 +1,8 @@
-"""A tool as its developer declares it, and the same tool and its schema ready to judge."""
+"""A tool as its developer declares it, the same ready to judge, and what a tool that takes extracted data takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -114,3 +114,38 @@ class CompiledTool:
         if compilers is None:
             raise TypeError(f"{tool.name!r} writes source files: hand in the compilers of their languages")
         return cls(tool, schema, compilers(language), admission.warnings)
+
+
+DATA = "data"
+SHARED = ("$defs", "definitions")  # where a schema keeps what it refers to
+FREE: Schema = {"description": "The data, by the JSON Schema that the task gives."}
+
+
+def data_input(schema: Schema) -> dict[str, Any]:
+    """Write the schema of a tool's arguments that takes the data.
+
+    A schema that refers to anything but what it keeps, or has an identity of its own, is told in words instead.
+    """
+    within, shared = schema, {}
+    if isinstance(schema, dict):
+        members, kept = list(_members(schema)), tuple(f"#/{name}/" for name in SHARED)
+        strays = [each for key, each in members if key == "$ref" and not str(each).startswith(kept)]
+        if strays or any(key in ("$id", "$dynamicRef", "$recursiveRef") for key, _ in members):
+            within = FREE
+        else:
+            # References begin at the document's root, which is another one now: what they lead to is moved there.
+            shared = {name: schema[name] for name in SHARED if name in schema}
+            # `$schema` belongs to the root of a document, which the data's schema no longer is.
+            within = {name: value for name, value in schema.items() if name not in (*SHARED, "$schema")}
+    return {"type": "object", "properties": {DATA: within}, "required": [DATA], **shared}
+
+
+def _members(schema: Any) -> Iterator[tuple[str, Any]]:
+    stack = [schema]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            yield from item.items()
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)

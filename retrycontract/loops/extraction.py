@@ -16,10 +16,9 @@ from retrycontract.contract.feedback.feedback_forms import MAX_FEEDBACK_LENGTH, 
 from retrycontract.contract.feedback.feedback_text import once_answered
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.outputs import Kind
-from retrycontract.contract.outputs.extraction_inputs import DATA, FREE, data_input
 from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.schemas.examples import example_of
-from retrycontract.contract.tool import Tool
+from retrycontract.contract.tool import DATA, FREE, Tool, data_input
 from retrycontract.judging import Contract, Examiner, Verdict, as_text, configuration_of, judge_for
 from retrycontract.judging.steps import Steps, drive, drive_async
 from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, conversation, known_options

@@ -15,9 +15,8 @@ import mcp_types as types
 from retrycontract.checking import compiled_or_apart
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.outputs import Kind
-from retrycontract.contract.outputs.extraction_inputs import DATA, data_input
 from retrycontract.contract.schemas.examples import example_of
-from retrycontract.contract.tool import Tool
+from retrycontract.contract.tool import DATA, Tool, data_input
 from retrycontract.judging import Examiner, Judge, as_text
 from retrycontract.judging.asking import settled
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from retrycontract.contract.checks.failure import Findings, blocks
@@ -13,7 +14,7 @@ from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.hints import in_order
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.outputs import Kind
-from retrycontract.contract.outputs.code_blocks import Candidate, doubt, find_code, is_statement
+from retrycontract.contract.outputs.code_blocks import Candidate, doubt, find_code
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.no_attempt import NO_ATTEMPT, SAID, no_attempt
 from retrycontract.contract.outputs.source_code import (
@@ -111,9 +112,18 @@ def _compiled(text: str, contract: CompiledTool, language: Language) -> tuple[st
     # After an apology a JSON file without a fence is an attempt, though no file: the words stand in it.
     if reason and language is Language.JSON and no_attempt(text, kind=Kind.EXTRACTION) is None:
         return text, (AMONG_WORDS,)
-    if reason is FaultKind.ONLY_TALK and not language.takes_prose and is_statement(text):
-        reason = None
+    if reason is FaultKind.ONLY_TALK and not language.takes_prose:
+        is_statement = _STATEMENT.match(text) is not None and text.rstrip()[-1] not in ".!?"
+        reason = None if is_statement else reason
     return (text, (_answered(reason),)) if reason else told
+
+
+# Lower case alone: "For this, I need", "If you want".
+_STATEMENT = re.compile(
+    r"\s*(async|assert|await|case|class|const|def|del|elif|else|except|export|finally|fn|for|from|func|function|global|if|"
+    r"import|lambda|let|match|nonlocal|package|pass|private|public|raise|return|static|struct|switch|throw|try|use|using|"
+    r"var|while|with|yield)\b"
+)
 
 
 def _faults_of(

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from retrycontract.contract.outputs.handing_over import shows_only
-from retrycontract.contract.outputs.indentation import outdented, without_indent
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.no_attempt import (
     OPENING,
@@ -83,11 +81,6 @@ def _says_what_it_should(text: str, language: Language) -> bool:
     return not language.takes_prose and (language not in JAVASCRIPTS or _DRESSED.match(text) is None)
 
 
-def is_statement(text: str) -> bool:
-    """Tell whether a text opens with a word that opens statements, and does not end as a sentence does."""
-    return _STATEMENT.match(text) is not None and text.rstrip()[-1] not in ".!?"
-
-
 def _doubt_structured(lines: list[str], text: str, language: Language) -> FaultKind | None:
     """Doubt a text whose first line looks like the language: "Note: I cannot" is a mapping, "find out." a command."""
     is_single = len(lines) == 1
@@ -138,12 +131,6 @@ _DRESS = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _STRING = re.compile(r"\s*([\"'`])([^\n]*)\1;?\s*")  # a file of one string
-# Lower case alone: "For this, I need", "If you want".
-_STATEMENT = re.compile(
-    r"\s*(async|assert|await|case|class|const|def|del|elif|else|except|export|finally|fn|for|from|func|function|global|if|"
-    r"import|lambda|let|match|nonlocal|package|pass|private|public|raise|return|static|struct|switch|throw|try|use|using|"
-    r"var|while|with|yield)\b"
-)
 _COMMENTS = {Language.YAML: "#", Language.BASH: "#", Language.RUBY: "#", Language.SQL: "--", Language.HTML: "<!--"}
 _PAIR = re.compile(r"\s*[^\s:#][^:\n]*:(\s|$)|\s+\S|\s*- |---|\.\.\.")
 _SPEAKS = re.compile(r"\s*(echo|printf|logger|say|wall|figlet)\b")
@@ -223,12 +210,17 @@ class Extraction:
 
 def find_code(answer: str, language: Language, name: str = "") -> Extraction:
     """Find what may be the file in an answer: fences that stand inside a string or a comment are part of the file."""
-    answer = answer if language.takes_prose or _FENCE.search(answer) else outdented(answer)
+    if not (language.takes_prose or _FENCE.search(answer)) and (item := _IN_ITEM.search(answer)) is not None:
+        # In an item of a list a fence may stand further in than a fence does: that block is put where it would be one.
+        block = re.sub(rf"^ {{1,{len(item['indent'])}}}", "", item["block"], flags=re.MULTILINE)
+        answer = answer[: item.start("block")] + block + answer[item.end() :]
     whole = Candidate(answer, is_fenced=False)
     blocks = list(fenced_blocks(answer))
     if not blocks or _is_inside_text(answer, blocks[0], language):
         return Extraction((whole,), whole, 0)
-    is_wordy = language is Language.MARKDOWN or (language is Language.TEXT and _is_of_words(name))
+    # Of a language that nobody here knows: the name of a program, whose file is no words for people, ends otherwise.
+    is_of_words = "." not in name or name.rpartition(".")[2].lower() in WORDY
+    is_wordy = language is Language.MARKDOWN or (language is Language.TEXT and is_of_words)
     if is_wordy and _is_document(answer, blocks, language):
         return Extraction((whole,), whole, 0)
     if language is Language.MARKDOWN:
@@ -244,15 +236,14 @@ def find_code(answer: str, language: Language, name: str = "") -> Extraction:
         # Words with fences in between are no code; to JavaScript the words are a label, and a fence three templates.
         if not (language.takes_prose or language in JAVASCRIPTS):
             chosen = (whole, *chosen)
-        elif language in PROBED and _begins_as_file(answer[: blocks[0].start], language):
-            chosen = (Candidate(answer, is_fenced=False, probe=_FENCE.sub(_PROBE, answer)), *chosen)
+        elif language in PROBED:
+            # A file's first line looks like its language, and like no sentence: "make sure that it's so:".
+            lines = answer[: blocks[0].start].strip("\ufeff \t\r\n").splitlines()
+            first = next((line for line in lines if line.strip() and not _is_comment(line, language)), "")
+            is_said = is_prose(first) and (is_sentence(first) or first.rstrip()[-1:] == ":")
+            if _STRUCTURE[language].match(first) and not is_said:
+                chosen = (Candidate(answer, is_fenced=False, probe=_FENCE.sub(_PROBE, answer)), *chosen)
     return Extraction(chosen, told, len(fitting))
-
-
-def _is_of_words(name: str) -> bool:
-    """Tell whether a file of a language that nobody here knows is words for people: a program's name ends otherwise."""
-    _, dot, ending = name.rpartition(".")
-    return not dot or ending.lower() in WORDY
 
 
 def _is_document(answer: str, blocks: Sequence[CodeBlock], language: Language) -> bool:
@@ -275,14 +266,6 @@ def _is_document(answer: str, blocks: Sequence[CodeBlock], language: Language) -
     if last[-1] in ":：" and (is_own or not after):
         return False
     return not (is_own and all(map(is_sentence, parts)))
-
-
-def _begins_as_file(before: str, language: Language) -> bool:
-    """Tell whether the first line looks like the language and like no sentence: "make sure that it's so:"."""
-    bare = (line for line in before.strip("\ufeff \t\r\n").splitlines() if line.strip())
-    first = next((line for line in bare if not _is_comment(line, language)), "")
-    is_said = is_prose(first) and (is_sentence(first) or first.rstrip()[-1:] == ":")
-    return _STRUCTURE[language].match(first) is not None and not is_said
 
 
 def _find_document(answer: str, blocks: Sequence[CodeBlock], whole: Candidate) -> Extraction:
@@ -343,15 +326,20 @@ def _chosen(answer: str, fitting: Sequence[CodeBlock], language: Language) -> tu
     if len(fitting) != 1:
         return ()
     block = fitting[0]
-    until = partial(without_indent, answer, block.opens, block.start)
-    found = Candidate(until(block.end), block.is_closed)
+    found = Candidate(_text_of(answer, block, block.end), block.is_closed)
     if language.takes_prose:
         end = _nested_end(answer, block, takes_indented=False)
-        return (found if end is None else Candidate(until(end)),)
+        return (found if end is None else Candidate(_text_of(answer, block, end)),)
     *_, last = _FENCE.finditer(answer)
     if last.start() <= block.end or last["info"].strip():
         return (found,)
-    return (found, Candidate(until(last.start())))  # the file has fences of its own
+    return (found, Candidate(_text_of(answer, block, last.start())))  # the file has fences of its own
+
+
+def _text_of(answer: str, block: CodeBlock, end: int) -> str:
+    """Give the text of a block up to an end, each line out by as many blanks as its fence stands in."""
+    indent, text = len(answer) - block.opens - len(answer[block.opens :].lstrip(" ")), answer[block.start : end]
+    return re.sub(rf"^ {{1,{indent}}}", "", text, flags=re.MULTILINE) if indent else text
 
 
 def _is_inside_text(answer: str, block: CodeBlock, language: Language) -> bool:
@@ -365,7 +353,11 @@ def _is_inside_text(answer: str, block: CodeBlock, language: Language) -> bool:
         is_page = _PAGE.match(before) is not None and _TAGGED_END.search(answer, block.end) is not None
         return is_page or before.rfind("<!--") > before.rfind("-->")
     if language is Language.YAML and answer[block.opens] == " ":
-        return _is_inside_scalar(before, len(answer[block.opens : block.start].split("`")[0].split("~")[0]))
+        # A line so far indented belongs to the key or the item above it that stands further out.
+        indent = len(answer[block.opens : block.start].split("`")[0].split("~")[0])
+        lines = (line for line in reversed(before.splitlines()) if line.strip())
+        owner = next((line for line in lines if len(line) - len(line.lstrip(" ")) < indent), "")
+        return _SCALAR.search(owner[-OPENING:]) is not None  # each sign of a long line may begin a walk to its end
     if language is Language.RUBY and before.rfind("\n=begin") > before.rfind("\n=end"):
         return True
     *_, here = [None, *_HEREDOC.finditer(before)]
@@ -373,14 +365,6 @@ def _is_inside_text(answer: str, block: CodeBlock, language: Language) -> bool:
         return False
     ends = re.compile(rf"^[ \t]*{re.escape(here['word'])}[;,)]*[ \t]*\r?$", re.MULTILINE)
     return not ends.search(before, here.end()) and ends.search(answer, block.end) is not None
-
-
-def _is_inside_scalar(before: str, indented: int) -> bool:
-    """Tell whether a line so far indented belongs to the text of several lines that a key or an item of YAML opens."""
-    for line in reversed(before.splitlines()):
-        if line.strip() and len(line) - len(line.lstrip(" ")) < indented:
-            return _SCALAR.search(line[-OPENING:]) is not None  # each sign of a long line may begin a walk to its end
-    return False
 
 
 PROBED = (Language.YAML, Language.BASH, Language.SQL, Language.RUBY)
@@ -398,3 +382,9 @@ _SCALAR = re.compile(r"(?:[:-]|^)[ \t]+(?:[!&]\S+[ \t]+)*[|>][-+\d]{0,2}[ \t]*(?
 _LABEL = re.compile(r"[#*_`<>].*|\S+\.\w+")
 _FENCE = re.compile(r"^(?P<indent> {0,3})(?P<fence>`{3,}|~{3,})(?P<info>[^\r\n]*)\r?(?:\n|\Z)", re.MULTILINE)
 _WORD = re.compile(r"[a-z0-9]+")
+_IN_ITEM = re.compile(
+    r"(?P<words>^ {0,8}(?:[-*+]|[0-9]{1,3}[.)])[ \t]+[^\n]*\n(?:[ \t]*\n){0,3})"
+    r"(?P<block>(?P<indent> {4,16})(?P<fence>`{3,}|~{3,})[^\n]*\n(?:(?!(?P=indent)(?P=fence))[^\n]*\n)*"
+    r"(?P=indent)(?P=fence))",
+    re.MULTILINE,
+)

@@ -141,7 +141,13 @@ def hands_over(before: str, after: str) -> bool:
         return False
     line = before.rpartition("\n")[2]
     lead, rest = _last_sentence(before), _first_sentence(after)
-    if lead.endswith(QUESTIONS) or _is_taken_back(lead) or _search(_NEGATES, lead) or _is_withheld_by(rest):
+    if lead.endswith(QUESTIONS) or _forbids(lead) or _search(_TAKES_BACK, lead) or _search(_NEGATES, lead):
+        return False
+    # The sentence after a value may ask whether it is to be sent, or take it back.
+    if rest.endswith(QUESTIONS):
+        if _ASKS_FIRST.search(rest):
+            return False
+    elif _forbids(rest) or (_JUDGES.match(rest) and (_search(_TAKES_BACK, rest) or _search(_NEGATES, rest))):
         return False
     if _MARKS.fullmatch(line):
         return True
@@ -160,18 +166,6 @@ def shows_only(before: str, after: str) -> bool:
 
 def _announces(sentence: str) -> bool:
     return announces(sentence) or any(announces(part.strip()) for part in _PART.split(sentence))
-
-
-def _is_withheld_by(sentence: str) -> bool:
-    """Tell whether the sentence after a value takes it back, or asks whether it is to be sent."""
-    if sentence.endswith(QUESTIONS):
-        return _ASKS_FIRST.search(sentence) is not None
-    is_of_value = _JUDGES.match(sentence) is not None
-    return _forbids(sentence) or (is_of_value and (_search(_TAKES_BACK, sentence) or _search(_NEGATES, sentence)))
-
-
-def _is_taken_back(sentence: str) -> bool:
-    return _forbids(sentence) or _search(_TAKES_BACK, sentence)
 
 
 def _forbids(sentence: str) -> bool:

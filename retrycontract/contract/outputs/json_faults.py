@@ -163,21 +163,19 @@ def _diagnosis(text: str, error: json.JSONDecodeError, *, truncated: bool) -> Js
         return JsonFault(FaultKind.ENCODING, "the text begins with a byte order mark", hint=hint)
     # The decoder's errors carry no code: its words are all that tells one from another.
     if error.msg == "Extra data":
-        return _trailing(text[error.pos :], _where(error))
+        rest, where = text[error.pos :], _where(error)
+        if _CLOSINGS.fullmatch(rest):
+            hint = f"remove the closing bracket at the end ({where.removeprefix('at ')})"
+            return JsonFault(
+                FaultKind.TRAILING, f"a closing bracket too many follows the JSON value {where}", hint=hint
+            )
+        if rest[0] in '{["':
+            hint = "send one JSON value alone: every other one belongs in a call or an answer of its own"
+            return JsonFault(FaultKind.TRAILING, f"a second value follows the JSON value {where}", hint=hint)
+        return JsonFault(FaultKind.TRAILING, f"text follows the JSON value {where}")
     if truncated or (text.lstrip()[:1] in ("{", "[", '"') and _ends_inside(text, error)):
         return _cut_off(text, error, by_limit=truncated)
     return JsonFault(FaultKind.SYNTAX, _what(error))
-
-
-def _trailing(rest: str, where: str) -> JsonFault:
-    """Tell what follows a value: a bracket too many, another value, or any text."""
-    if _CLOSINGS.fullmatch(rest):
-        hint = f"remove the closing bracket at the end ({where.removeprefix('at ')})"
-        return JsonFault(FaultKind.TRAILING, f"a closing bracket too many follows the JSON value {where}", hint=hint)
-    if rest[0] in '{["':
-        hint = "send one JSON value alone: every other one belongs in a call or an answer of its own"
-        return JsonFault(FaultKind.TRAILING, f"a second value follows the JSON value {where}", hint=hint)
-    return JsonFault(FaultKind.TRAILING, f"text follows the JSON value {where}")
 
 
 def _what(error: json.JSONDecodeError) -> str:
@@ -201,11 +199,8 @@ def _ends_inside(text: str, error: json.JSONDecodeError) -> bool:
         # quote before a comma or bracket was meant to end it, and so was one behind a backslash at the very end.
         return "\n" not in text[error.pos :].rstrip() and _CURLY_END.search(text, error.pos) is None
     rest = text[error.pos :].strip()
-    return _UNFINISHED.fullmatch(rest) is not None or _is_literal_prefix(rest)
-
-
-def _is_literal_prefix(rest: str) -> bool:
-    return any(literal.startswith(rest) and literal != rest for literal in ("true", "false", "null"))
+    is_literal = any(literal.startswith(rest) and literal != rest for literal in ("true", "false", "null"))
+    return is_literal or _UNFINISHED.fullmatch(rest) is not None
 
 
 _OPENING = re.compile(r"[\[{]")

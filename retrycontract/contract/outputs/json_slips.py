@@ -72,9 +72,11 @@ class MendedText:
     @property
     def hint(self) -> str:
         """Say what to write instead, once for each sort."""
-        return "; ".join(
-            f"{first.slip.advice} ({first.where}{_more(count)})" for first, count in self._sorts[:MAX_TOLD]
-        )
+        told = list[str]()
+        for first, count in self._sorts[:MAX_TOLD]:
+            more = "" if count == 1 else f" and {count - 1} more {'place' if count == 2 else 'places'}"
+            told.append(f"{first.slip.advice} ({first.where}{more})")
+        return "; ".join(told)
 
     @property
     def _sorts(self) -> list[tuple[SlipFound, int]]:
@@ -82,10 +84,6 @@ class MendedText:
         for each in self.found:
             sorts.setdefault(each.slip.advice, []).append(each)
         return [(group[0], len(group)) for group in sorts.values()]
-
-
-def _more(count: int) -> str:
-    return "" if count == 1 else f" and {count - 1} more {'place' if count == 2 else 'places'}"
 
 
 def read_past_slips(text: str, start: int = 0) -> MendedText:

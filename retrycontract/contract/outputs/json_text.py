@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from retrycontract.contract import pointers
@@ -60,9 +60,12 @@ def read_json(text: str | bytes, *, truncated: bool = False) -> tuple[Any, JsonF
     if text.count("[") + text.count("{") > MAX_DEPTH and depth_of(text) > MAX_DEPTH:
         return None, JsonFault(FaultKind.DEPTH, f"nested deeper than {MAX_DEPTH} levels")
     value, fault = _decode(text, _DECODER, truncated=truncated)
-    if _may_hold_surrogates(text):
-        value, surrogate = _without_surrogates(value)
-        fault = surrogate or fault
+    # Told from the whole text, which is cheap. An escaped surrogate hides in plain ASCII; each begins with d8 to df.
+    is_escaped = "\\" in text and ("\\ud" in text or "\\uD" in text)
+    if is_escaped or (not text.isascii() and _text_fault(text, pointers.ROOT)):
+        surrogates = (_text_fault(leaf, pointer) for pointer, leaf in _leaves(value) if isinstance(leaf, str))
+        if surrogate := next(filter(None, surrogates), None):
+            value, fault = None, surrogate
     if value is not None and ("NaN" in text or "Infinity" in text):
         fault = next((_not_a_number(leaf, pointer) for pointer, leaf in no_numbers(value)), fault)
     return value, fault
@@ -113,17 +116,12 @@ def depth_fault(value: Any, max_depth: int) -> JsonFault | None:
     """Refuse a parsed value that nests deeper than its schema can be checked in bounded time."""
     level = [value]
     for _ in range(max_depth):
-        level = [member for item in level for member in _members(item)]
+        nested = (item for item in level if isinstance(item, dict | list | tuple))
+        level = [member for item in nested for member in (item.values() if isinstance(item, dict) else item)]
         if not level:
             return None
     reason = f"nested deeper than {max_depth} levels"
     return JsonFault(FaultKind.DEPTH, reason if max_depth >= MAX_DEPTH else f"{reason}, all that this schema takes")
-
-
-def _members(item: Any) -> Iterable[Any]:
-    if isinstance(item, dict):
-        return item.values()
-    return item if isinstance(item, list | tuple) else ()
 
 
 def fault_in(value: Any) -> JsonFault | None:
@@ -151,8 +149,11 @@ def fault_in(value: Any) -> JsonFault | None:
             large = JsonFault(FaultKind.NUMBER, TOO_LARGE_REASON, pointer=pointer)
         elif isinstance(item, float) and not math.isfinite(item):
             odd = _not_a_number(item, pointer)
-        elif fault := _scalar_fault(item, pointer):
-            return fault
+        elif isinstance(item, str):
+            if fault := _text_fault(item, pointer):
+                return fault
+        elif item is not None and not isinstance(item, int | float):
+            return JsonFault(FaultKind.SYNTAX, f"a {type(item).__name__} is no JSON value", pointer=pointer)
     return odd or large
 
 
@@ -227,30 +228,12 @@ def _refused(_: str) -> NoReturn:
     raise _RefusalError(FaultKind.NUMBER, TOO_LARGE_REASON)
 
 
-def _clamped(digits: str) -> int:
-    return -TOO_LARGE if digits.startswith("-") else TOO_LARGE
-
-
-_DECODER, _CLAMPING_DECODER = _decoder(_refused), _decoder(_clamped)
+_DECODER = _decoder(_refused)
+_CLAMPING_DECODER = _decoder(lambda digits: -TOO_LARGE if digits.startswith("-") else TOO_LARGE)
 
 
 def _is_too_large(leaf: Any) -> bool:
     return isinstance(leaf, int) and not -TOO_LARGE < leaf < TOO_LARGE
-
-
-def _may_hold_surrogates(text: str) -> bool:
-    """Tell from the whole text, which is cheap, whether its strings must be looked through."""
-    # An escaped surrogate hides in plain ASCII; every one of them begins with d8 to df.
-    if "\\" in text and ("\\ud" in text or "\\uD" in text):
-        return True
-    return not text.isascii() and _text_fault(text, pointers.ROOT) is not None
-
-
-def _without_surrogates(value: Any) -> tuple[Any, JsonFault | None]:
-    for pointer, leaf in _leaves(value):
-        if isinstance(leaf, str) and (fault := _text_fault(leaf, pointer)):
-            return None, fault
-    return value, None
 
 
 def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
@@ -275,11 +258,3 @@ def _text_fault(text: str, pointer: str) -> JsonFault | None:
         surrogate = f"\\u{ord(text[error.start]):04x}"
         return JsonFault(FaultKind.SURROGATE, f"a lone surrogate ({surrogate}) is no character", pointer=pointer)
     return None
-
-
-def _scalar_fault(item: Any, pointer: str) -> JsonFault | None:
-    if item is None or isinstance(item, int | float):
-        return None
-    if isinstance(item, str):
-        return _text_fault(item, pointer)
-    return JsonFault(FaultKind.SYNTAX, f"a {type(item).__name__} is no JSON value", pointer=pointer)

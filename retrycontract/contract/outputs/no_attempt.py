@@ -346,17 +346,13 @@ def _words_around_values(text: str, kind: Kind) -> tuple[str, list[int]]:
         if is_list and (kind is Kind.TOOL_CALL or not is_apart):
             continue
         words += text[begin:start]
-        if not _is_schema(value):
+        # A schema was copied from the task.
+        is_object = isinstance(value, dict) and value.get("type") == "object"
+        is_schema = is_object and isinstance(value.get("properties"), dict)
+        if not (is_schema or (isinstance(value, dict) and "$schema" in value)):
             places.append(len(words))
         words, begin = f"{words}{{}}", position
     return words + text[begin:], places
-
-
-def _is_schema(value: Any) -> bool:
-    """Tell a schema that was copied from the task."""
-    return isinstance(value, dict) and (
-        "$schema" in value or (value.get("type") == "object" and isinstance(value.get("properties"), dict))
-    )
 
 
 def _is_given(words: str, place: int, reason: FaultKind) -> bool:

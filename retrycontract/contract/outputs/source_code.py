@@ -203,7 +203,11 @@ def excerpt(source: str, line: int, column: int | None, sanitizer: ValueSanitize
     # A compiler may name the line behind the last one.
     at = min(line, len(starts)) - 1
     place = min(starts[at] + (column or 1) - 1, len(source))
-    first, window = _window(source, starts, at, place)
+    # Whole lines, as far as secrets reach; a line that is longer is cut itself.
+    first = at
+    while first and place - starts[first - 1] <= CONTEXT:
+        first -= 1
+    window = source[starts[first] : max(place, starts[at]) + CONTEXT]
     redacted = _lines(sanitizer.redact_text(window))
     index = _image(_lines(window), redacted, at - first)
     if index is None:
@@ -211,14 +215,6 @@ def excerpt(source: str, line: int, column: int | None, sanitizer: ValueSanitize
     original = _lines(window)[at - first]
     caret = _column_in(original, redacted[index], place - starts[at]) if column else None
     return "\n".join(_numbered(redacted, index, at + 1, caret, sanitizer))
-
-
-def _window(source: str, starts: list[int], at: int, place: int) -> tuple[int, str]:
-    """Cut whole lines around a place, as far as secrets reach; a line that is longer is cut itself."""
-    first = at
-    while first and place - starts[first - 1] <= CONTEXT:
-        first -= 1
-    return first, source[starts[first] : max(place, starts[at]) + CONTEXT]
 
 
 def _lines(text: str) -> list[str]:
@@ -249,10 +245,7 @@ def _numbered(lines: list[str], index: int, number: int, caret: int | None, sani
         line = lines[at].expandtabs(TAB).replace(CARET, LIKE_CARET)
         shown = sanitizer.preview_text(line, MAX_LINE)
         if at == index and caret is not None:
-            shown = _with_caret(lines[at], caret, sanitizer)
+            halves = (lines[at][:caret], lines[at][caret:])
+            before, after = (half.expandtabs(TAB).replace(CARET, LIKE_CARET) for half in halves)
+            shown = f"{sanitizer.preview_text(before, LEAD)}{CARET}{sanitizer.preview_text(after, MAX_LINE - LEAD)}"
         yield f"{number + at - index:>{width}} | {shown}".rstrip()
-
-
-def _with_caret(line: str, caret: int, sanitizer: ValueSanitizer) -> str:
-    before, after = (part.expandtabs(TAB).replace(CARET, LIKE_CARET) for part in (line[:caret], line[caret:]))
-    return f"{sanitizer.preview_text(before, LEAD)}{CARET}{sanitizer.preview_text(after, MAX_LINE - LEAD)}"

@@ -17,7 +17,10 @@ def without_thoughts(text: str, *, has_tags: bool = False) -> str:
     string or inside a fence, is left alone. Where the output `has_tags` of its own, as XML has, a plain word such as
     `<plan>` marks a thought only when it opens the text and an answer follows its end.
     """
-    text = _without_last_marks(text.lstrip(INVISIBLE))
+    text = text.lstrip(INVISIBLE)
+    # The marks that end a turn are no part of what was asked for: a template has left them.
+    while (rest := text.rstrip()).endswith(_LAST_MARKS):
+        text = rest[: rest.rindex("<")].rstrip()
     # Nearly every output mentions no thought, or is JSON, where an end mark at most can be no part of it.
     if _is_json(text) and not any(sign in text for sign in _SIGNS_OF_ENDS):
         return text
@@ -45,14 +48,6 @@ def without_thoughts(text: str, *, has_tags: bool = False) -> str:
     return rest
 
 
-def _without_last_marks(text: str) -> str:
-    """Cut off the marks that end a turn, where a template has left them; they are no part of what was asked for."""
-    rest = text.rstrip()
-    while rest.endswith(_LAST_MARKS):
-        rest = rest[: rest.rindex("<")].rstrip()
-    return rest if rest != text.rstrip() else text
-
-
 def _after_lone_end(text: str) -> str:
     """Cut off thoughts whose opening mark the provider's template has kept: they end on a line's end."""
     depth = fences = quotes = looked_at = 0
@@ -68,10 +63,11 @@ def _after_lone_end(text: str) -> str:
             depth -= 1
         elif mark["final"]:
             return text[mark.end() :]
-        # Inside a fence or a long string it is the file's own, and in a line of JSON a string's.
-        elif fences % 2 == quotes % 2 == 0 and (not _is_json(text) or _begins_a_line(text, mark)):
+        elif fences % 2 == quotes % 2 == 0:  # inside a fence or a long string it is the file's own
             line_end = _LINE_END.match(text, mark.end())
-            if line_end is not None:
+            is_inside_line = text[text.rfind("\n", 0, mark.start()) + 1 : mark.start()].strip()
+            # In a line of JSON it is a string's.
+            if line_end is not None and not (is_inside_line and _is_json(text)):
                 return text[line_end.end() :]
     return text
 
@@ -101,10 +97,6 @@ def _ends_of(opening: re.Match[str]) -> re.Pattern[str]:
 def _is_json(text: str) -> bool:
     beginning = text.lstrip()[:12]
     return beginning[:1] in ("{", "[", '"') and not _SQUARE.match(beginning)
-
-
-def _begins_a_line(text: str, mark: re.Match[str]) -> bool:
-    return not text[text.rfind("\n", 0, mark.start()) + 1 : mark.start()].strip()
 
 
 def _is_quoted(text: str, mark: re.Match[str]) -> bool:
