@@ -96,7 +96,10 @@ def announce(
             elide_middle(f"Blocked: {tool} of agent {agent} waits for an answer", MAX_SUBJECT), "\n".join(lines)
         )
     lines = [f"{style.strong(f'{total} calls are Blocked')} and wait for an answer, the first since {_moment(since)}."]
-    lines += [f"• {_group_line(group, style)}" for group in groups[:MAX_GROUPS]]
+    for group in groups[:MAX_GROUPS]:
+        who = f"{style.name(shown_name(group.tool))} of agent {style.name(shown_name(group.agent))}"
+        many, error = f"{group.count} × " if group.count > 1 else "", f": {_error(group, style)}" if group.code else ""
+        lines.append(f"• {many}{who}{error} {group.address}")
     hidden = total - sum(group.count for group in groups[:MAX_GROUPS])
     lines += [f"• and {hidden} more"] if hidden else []
     lines += [desk] if desk else []
@@ -113,12 +116,6 @@ def excerpt_lines(text: str) -> list[str]:
         kept.append(fit(line, min(MAX_LINE, room), visible)[0])
         room -= len(kept[-1])
     return kept
-
-
-def _group_line(group: AlikeCalls, style: Plain) -> str:
-    who = f"{style.name(shown_name(group.tool))} of agent {style.name(shown_name(group.agent))}"
-    many = f"{group.count} × " if group.count > 1 else ""
-    return f"{many}{who}{f': {_error(group, style)}' if group.code else ''} {group.address}"
 
 
 def _error(call: AlikeCalls, style: Plain) -> str:

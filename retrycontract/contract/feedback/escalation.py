@@ -62,7 +62,9 @@ class EscalationFormatter:
             lines.append("(no attempt was recorded)")
         if held_attempt is not None:
             lines.append(f"Attempt {held_attempt}: valid, and held until a person has answered")
-        lines += ["", "Original call:", f"  {_original(tool_name, tool_call_id, original_call)}"]
+        call = elide_middle(visible(original_call), MAX_CALL) if original_call else "(not kept)"
+        lines += ["", "Original call:", f"  {shown_name(tool_name)} {call}  (sanitised)"]
+        lines += [f"  id: {shown_name(tool_call_id)}"] if tool_call_id else []
         lines += ["", "Analysis:", *(f"- {line}" for line in analyse(history))]
         lines += ["", "Recommended Actions:"]
         actions = recommend(history) if held_attempt is None else [LET_GO, *GENERAL]
@@ -110,13 +112,12 @@ def analyse(history: Sequence[AttemptRecord]) -> list[str]:
         first += f", always on {', '.join(shown_pointer(pointer) for pointer in sorted(common)[:MAX_COMMON])}"
     prints = [fingerprint(record.errors) for record in history]
     repeats = len(prints) - len(set(prints))
-    second = (
-        f"{_count(repeats, 'attempt')} repeated exactly the same mistakes as an earlier one"
-        if repeats
-        else "no attempt repeated an earlier mistake"
-        if not _shared_mistakes(prints)
-        else "some mistakes came back in later attempts"
-    )
+    if repeats:
+        second = f"{_count(repeats, 'attempt')} repeated exactly the same mistakes as an earlier one"
+    elif any(count > 1 for count in Counter(mistake for mistakes in prints for mistake in mistakes).values()):
+        second = "some mistakes came back in later attempts"
+    else:
+        second = "no attempt repeated an earlier mistake"
     return [first, second]
 
 
@@ -157,19 +158,8 @@ def _when(at: datetime, now: datetime | None) -> str:
     return "just now"
 
 
-def _original(tool_name: str, tool_call_id: str, original_call: str | None) -> str:
-    call = elide_middle(visible(original_call), MAX_CALL) if original_call else "(not kept)"
-    identifier = f"\n  id: {shown_name(tool_call_id)}" if tool_call_id else ""
-    return f"{shown_name(tool_name)} {call}  (sanitised){identifier}"
-
-
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _shared_mistakes(prints: Sequence[Fingerprint]) -> bool:
-    counts = Counter(mistake for mistakes in prints for mistake in mistakes)
-    return any(count > 1 for count in counts.values())
 
 
 def _repeats(history: Sequence[AttemptRecord]) -> bool:

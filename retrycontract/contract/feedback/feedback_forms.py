@@ -29,8 +29,14 @@ def echo(output: Any, sanitizer: ValueSanitizer, *, limit: int, marked: Collecti
     """
     if isinstance(output, bytes):
         output = output.decode("utf-8", "replace")
-    is_text = isinstance(output, str)
-    text = sanitizer.redact_output(output) if is_text else _json(sanitizer.redact(output, marked=marked))
+    if isinstance(output, str):
+        text = sanitizer.redact_output(output)
+    else:
+        redacted = sanitizer.redact(output, marked=marked)
+        try:
+            text = json.dumps(redacted, ensure_ascii=False)
+        except (RecursionError, TypeError, ValueError):  # nested too deep, or a number that Python refuses to print
+            text = "(a value that cannot be written as JSON)"
     visible_lines = "\n".join("\t".join(map(visible, line.split("\t"))) for line in re.split(r"\r?\n", text))
     return fenced(elide_middle(visible_lines, max(limit, 0)))
 
@@ -42,13 +48,6 @@ def fenced(text: str) -> str:
         number += 1
         name = f"DATA-{number}"
     return f"<<<{name}\n{text}\n{name}>>>"
-
-
-def _json(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (RecursionError, TypeError, ValueError):  # nested too deep, or a number that Python refuses to print
-        return "(a value that cannot be written as JSON)"
 
 
 MAX_FEEDBACK_LENGTH = 16_000  # characters; a model reads four thousand tokens once more, not a book
@@ -120,28 +119,16 @@ def surrounded(
         return "\n\n".join([*parts, ONLY_JSON])
     if options.form is FeedbackForm.EXTRACTION:
         said = f"Attempt {attempt} of {max_attempts} does not conform to the schema: correct it and do it again."
-        return _extraction([told, said], shown, output, errors, limit=options.max_length, sanitizer=sanitizer)
+        left = options.max_length - len(told) - len(said) - ROOM
+        schema = _parts(shown, errors, limit=left if output is None else left * 2 // 3)
+        parts = [told, said, schema]
+        if output is not None:
+            value, fault = parse_json(output) if isinstance(output, str) else (output, None)
+            sent, limit = output if fault else value, left - len(schema) - len(NOTE)
+            shown_again = echo(sent, sanitizer, limit=limit, marked=sensitive_pointers(shown.index, sent))
+            parts += [f"What you sent was this. {NOTE}", shown_again]
+        return "\n\n".join(parts)
     return told
-
-
-def _extraction(
-    parts: list[str],
-    shown: ShownSchema,
-    submission: Any,
-    errors: Sequence[ValidationError],
-    *,
-    limit: int,
-    sanitizer: ValueSanitizer,
-) -> str:
-    left = limit - sum(map(len, parts)) - ROOM
-    schema = _parts(shown, errors, limit=left if submission is None else left * 2 // 3)
-    parts.append(schema)
-    if submission is not None:
-        parts.append(f"What you sent was this. {NOTE}")
-        value, fault = parse_json(submission) if isinstance(submission, str) else (submission, None)
-        sent, limit = submission if fault else value, left - len(schema) - len(NOTE)
-        parts.append(echo(sent, sanitizer, limit=limit, marked=sensitive_pointers(shown.index, sent)))
-    return "\n\n".join(parts)
 
 
 def _parts(shown: ShownSchema, errors: Sequence[ValidationError], *, limit: int) -> str:

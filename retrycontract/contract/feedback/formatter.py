@@ -181,22 +181,20 @@ class ErrorFormatter:
         lines = [f"{head} {visible(message)}"]
         if group.like:
             lines[0] += f" … and {group.more} ({shown_pointer(group.pattern)})"
-        if layout.values != 0:
-            lines.extend(self._values(error, layout.values, said, repeats=repeats))
-        return "\n".join(lines)
-
-    def _values(self, error: ValidationError, limit: int | None, said: set[str], *, repeats: bool) -> Iterator[str]:
-        expected, actual = error.expected_value, error.actual_value
-        if expected is not None and (repeats or not _says_expected(error, expected)):
-            line = f"  Expected: {visible(_shorten(expected, limit))}"
+        if layout.values == 0:
+            return "\n".join(lines)
+        expected, actual, code = error.expected_value, error.actual_value, error.error_code
+        if expected is not None and (
+            repeats or not (code in TELLS_EXPECTED or f"expected {expected}, got" in error.message)
+        ):
+            line = f"  Expected: {visible(_shorten(expected, layout.values))}"
             # Which fields there are is told once, not for each of many unknown ones.
-            if line not in said or error.error_code is not ErrorCode.UNKNOWN_FIELD:
+            if line not in said or code is not ErrorCode.UNKNOWN_FIELD:
                 said.add(line)
-                yield line
-        if actual is None or not self._configuration.include_actual_values:
-            return
-        if repeats or error.error_code not in TELLS_ACTUAL:
-            yield from _actual(actual, limit)
+                lines.append(line)
+        if actual is not None and self._configuration.include_actual_values and (repeats or code not in TELLS_ACTUAL):
+            lines += _actual(actual, layout.values)
+        return "\n".join(lines)
 
 
 def _actual(actual: str, limit: int | None) -> Iterator[str]:
@@ -237,11 +235,6 @@ def _with_expected(error: ValidationError, index: SchemaIndex, redact: Redact) -
         place = place.child(token if position is None or token in place.declared else position)
     described = [schema for schema in place.schemas if schema]
     return replace(error, expected_value=visible(describe(described[0], index.resolve, redact))) if described else error
-
-
-def _says_expected(error: ValidationError, expected: str) -> bool:
-    """Tell whether the message says what was expected."""
-    return error.error_code in TELLS_EXPECTED or f"expected {expected}, got" in error.message
 
 
 def _shorten(text: str, limit: int | None) -> str:
@@ -287,7 +280,10 @@ class Formatters:
 
     def word(self, feedback: Feedback) -> str:
         """Give the text of the tool's own formatter, or the standard one when there is none or it fails."""
-        formatter = self._chosen(feedback.name)
+        formatter = self.by_pattern.get(feedback.name)
+        if formatter is None:  # for that very name, else the first whose glob matches it
+            matching = (one for pattern, one in self.by_pattern.items() if fnmatchcase(feedback.name, pattern))
+            formatter = next(matching, None)
         if formatter is None:
             return feedback.text
         try:
@@ -300,13 +296,6 @@ class Formatters:
             return text
         self.report(feedback.name, fault)
         return feedback.text
-
-    def _chosen(self, name: str) -> Formatter | None:
-        """Find the formatter of that very name, else the first whose glob matches it."""
-        exact = self.by_pattern.get(name)
-        if exact is not None:
-            return exact
-        return next((one for pattern, one in self.by_pattern.items() if fnmatchcase(name, pattern)), None)
 
 
 def _fault(text: object, feedback: Feedback) -> str | None:

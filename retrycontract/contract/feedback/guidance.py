@@ -50,9 +50,12 @@ def render_guidance(answer: Answer, *, kind: Kind, tool_name: str, budget: Budge
             correction = f"Send exactly {'these' if is_call else 'this'}:\n{_compact(answer.arguments)}"
         parts = [f"{lead}.", correction] + ([_quoted(answer.text)] if answer.text else [])
     else:
-        parts = [_said(lead, answer.text)]
-    goes_on = entry.leads_to is CallState.GUIDED
-    parts.append(f"{end}: {_attempts(budget.granted(answer.grant))}." if goes_on else f"{end}.")
+        parts = [f"{lead}:\n\n{_quoted(answer.text)}" if answer.text.strip() else f"{lead}."]
+    if entry.leads_to is CallState.GUIDED:
+        granted = budget.granted(answer.grant)
+        left = granted.allowed - granted.made
+        end += f": this is attempt {granted.made + 1}/{granted.allowed}" + (f", {left} are left" if left > 1 else "")
+    parts.append(f"{end}.")
     return "\n\n".join(parts)
 
 
@@ -61,19 +64,9 @@ def standing_words(text: str) -> str:
     return f"{STANDING_LEAD}\n{_quoted(text)}"
 
 
-def _attempts(budget: Budget) -> str:
-    number = budget.made + 1
-    left = budget.allowed - budget.made
-    return f"this is attempt {number}/{budget.allowed}" + (f", {left} are left" if left > 1 else "")
-
-
 def _compact(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= MAX_ARGUMENTS else "(see the field of the same answer: too long to repeat here)"
-
-
-def _said(what: str, text: str) -> str:
-    return f"{what}:\n\n{_quoted(text)}" if text.strip() else f"{what}."
 
 
 def _quoted(text: str) -> str:

@@ -71,7 +71,10 @@ def in_order(errors: Iterable[ValidationError]) -> tuple[ValidationError, ...]:
             unique[key] = error
     if len(unique) < 2:
         return tuple(unique.values())
-    return tuple(sorted(unique.values(), key=_sort_key))
+    ordered = sorted(
+        unique.values(), key=lambda error: (-error.severity, pointers.sort_key(error.field_path), error.error_code)
+    )
+    return tuple(ordered)
 
 
 def fold(errors: Sequence[ValidationError], room: int) -> tuple[ErrorGroup, ...]:
@@ -108,10 +111,6 @@ def _object_pattern(error: ValidationError) -> str:
     return f"{pointers.pattern(pointers.parent(error.field_path))}/*"
 
 
-def _sort_key(error: ValidationError) -> tuple[int, tuple[tuple[int, int, str], ...], str]:
-    return -error.severity, pointers.sort_key(error.field_path), error.error_code
-
-
 MAX_NAME = 80  # characters of a field's name
 MAX_EXPECTED = 120  # characters of what was expected; the bullet has more of it
 MAX_HINTS = 6  # more advice than this is not followed
@@ -142,7 +141,9 @@ def hint_line(errors: Sequence[ValidationError], *, full: bool) -> str:
     for error in errors:
         if error.error_code is ErrorCode.REQUIRED_FIELD_MISSING and _place(error, _name(error)) in renamed:
             continue  # renaming the unknown field provides it
-        before, name, behind = _parts(error)
+        # Split around the field's name; what doesn't name the field stands before it as a whole.
+        advised = visible(advise(error))
+        before, name, behind = advised.partition(f"'{_name(error)}'") if error.field_path else (advised, "", "")
         advice.setdefault(before, {}).setdefault(behind, {})[name] = None
     telling = {
         before: kept
@@ -164,12 +165,6 @@ def _place(error: ValidationError, name: str) -> tuple[str, str]:
     return pointers.parent(error.field_path), name
 
 
-def _parts(error: ValidationError) -> tuple[str, str, str]:
-    """Split advice around the field's name; what doesn't name the field stands before it as a whole."""
-    said = visible(advise(error))
-    return said.partition(f"'{_name(error)}'") if error.field_path else (said, "", "")
-
-
 def _repeats(before: str, behind: str) -> bool:
     """Tell advice that says what the bullet says; a suggestion or a value stands behind the name."""
     return behind == ALLOWED or (before in ROUTINE and " (" not in behind and ": " not in behind)
@@ -179,12 +174,9 @@ def _phrase(before: str, by_ending: dict[str, dict[str, None]]) -> str:
     parts = []
     for behind, names in by_ending.items():
         ending = f"{behind}s" if behind == " field" and len(names) > 1 else behind
-        parts.append(_and(_shortened(list(names))) + ending)
+        more = [f"{len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else []
+        parts.append(_and([*names][:MAX_NAMES] + more) + ending)
     return before + _and(parts)
-
-
-def _shortened(names: list[str]) -> list[str]:
-    return names if len(names) <= MAX_NAMES else [*names[:MAX_NAMES], f"{len(names) - MAX_NAMES} more"]
 
 
 def _and(parts: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ looked at, by text that is no JSON or a parent of the wrong type, is neither fix
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -94,32 +94,25 @@ def compare(errors: Iterable[ValidationError], previous: Sequence[AttemptRecord]
         return Progress(still=tuple(map(WrongPlace, places.values())), same_as=same)
     read = next((attempt for attempt in reversed(earlier) if "" not in _hiding(attempt.errors)), last)
     before = _places(read.errors if read is last else (*read.errors, *last.errors))
-    since, fresh = _since(mistakes, earlier), list(_new(places, before, read))
+    # By pattern, the number of the first attempt that made each mistake: the oldest is written last.
+    since = {pattern: attempt.number for attempt in reversed(earlier) for _, pattern in mistakes & attempt.mistakes}
+    # Of a history that is not whole nobody knows what it left out.
+    fresh = [] if read.omitted else [pattern for pattern in places if pattern not in before]
+    hiding = _hiding(read.errors) if fresh else set()
+    fresh = [pattern for pattern in fresh if not _is_hidden(pattern, hiding)]
+    hiding, gone = _hiding(now), before.keys() - places.keys()
+    if gone and any(error.keyword not in LATE for error in now):
+        gone -= {pointers.pattern(error.field_path) for error in read.errors if error.keyword in LATE}
+    fixed = [pattern for pattern in before if pattern in gone and not _is_hidden(pattern, hiding)]
     # That an answer held no output is none of the mistakes, but the model read of it at this place: it is not new.
     unanswered = {pointers.pattern(error.field_path) for error in previous[-1].errors if error.keyword in MISSING}
     stood = [pattern for pattern in fresh if pattern in unanswered]
     progress = Progress(
-        tuple(WrongPlace(before[pattern]) for pattern in _fixed(before, places, now, read.errors)),
+        tuple(WrongPlace(before[pattern]) for pattern in fixed),
         tuple(WrongPlace(places[each], since.get(each)) for each in places if each in before or each in stood),
         tuple(WrongPlace(places[each], since.get(each)) for each in fresh if each not in stood),
     )
     return progress if progress != Progress() else None
-
-
-def _fixed(
-    before: dict[str, str], places: dict[str, str], now: Sequence[ValidationError], read: Sequence[ValidationError]
-) -> Iterator[str]:
-    hiding, gone = _hiding(now), before.keys() - places.keys()
-    if gone and any(error.keyword not in LATE for error in now):
-        gone -= {pointers.pattern(error.field_path) for error in read if error.keyword in LATE}
-    return (pattern for pattern in before if pattern in gone and not _is_hidden(pattern, hiding))
-
-
-def _new(places: dict[str, str], before: dict[str, str], read: _Earlier) -> Iterator[str]:
-    # Of a history that is not whole nobody knows what it left out.
-    fresh = [] if read.omitted else [pattern for pattern in places if pattern not in before]
-    hiding = _hiding(read.errors) if fresh else set()
-    return (pattern for pattern in fresh if not _is_hidden(pattern, hiding))
 
 
 def _blocking(errors: Iterable[ValidationError]) -> tuple[ValidationError, ...]:
@@ -138,27 +131,16 @@ def _places(errors: Iterable[ValidationError]) -> dict[str, str]:
     return places
 
 
-def _since(mistakes: Fingerprint, earlier: Iterable[_Earlier]) -> dict[str, int]:
-    """Map the pattern of each mistake that an earlier attempt made to the number of the first that did."""
-    since: dict[str, int] = {}
-    for attempt in earlier:
-        for _, pattern in mistakes & attempt.mistakes:
-            since.setdefault(pattern, attempt.number)
-    return since
-
-
 def _hiding(errors: Iterable[ValidationError]) -> set[str]:
     """Give the patterns below which nothing was judged; of text that is no JSON nothing was."""
     return {
-        "" if _is_unread(error) else pointers.pattern(error.field_path)
+        # NaN keeps nothing else from being judged.
+        ""
+        if error.error_code is ErrorCode.INVALID_JSON_SYNTAX and error.keyword != FaultKind.NOT_A_NUMBER
+        else pointers.pattern(error.field_path)
         for error in errors
         if error.error_code in HIDING and error.keyword not in OPEN
     }
-
-
-def _is_unread(error: ValidationError) -> bool:
-    """Tell that nothing of the text was judged; NaN keeps nothing else from that."""
-    return error.error_code is ErrorCode.INVALID_JSON_SYNTAX and error.keyword != FaultKind.NOT_A_NUMBER
 
 
 def _is_hidden(pattern: str, hiding: set[str]) -> bool:
