@@ -137,7 +137,11 @@ class PartCompiler:
 
         Each stands at a path of the schema, and is asked under the keywords that are given with it.
         """
-        members = {name: _under(keywords, _referred(path)) for name, (path, keywords) in parts.items()}
+        members: dict[str, Schema] = {}
+        for name, (path, keywords) in parts.items():
+            members[name] = _referred(path)
+            for keyword in reversed(keywords):
+                members[name] = {keyword: members[name]}
         return _compile({"properties": members}, draft_of(self._schema), self._registry)
 
     @cached_property
@@ -150,12 +154,6 @@ class PartCompiler:
 
 def _referred(path: Sequence[str | int]) -> Schema:
     return {"$ref": f"{_ADDRESS}#{quote(pointers.from_tokens(path))}"}
-
-
-def _under(keywords: Sequence[str], schema: Schema) -> Schema:
-    for keyword in reversed(keywords):
-        schema = {keyword: schema}
-    return schema
 
 
 def _compile(

@@ -146,7 +146,9 @@ class Combined:
         for place, times in places.items():
             self.rate.add(place.schema, times, told[place])
         self._named = {name for place in places for name in _mapping(place.schema, "properties")}
-        self._prefix = max((len(_tuple(place.schema)) for place in places), default=0)
+        lists = ([place.schema.get(keyword) for keyword in ("prefixItems", "items")] for place in places)
+        firsts = (next((each for each in pair if isinstance(each, list)), []) for pair in lists)
+        self._prefix = max(map(len, firsts), default=0)
         self._members: dict[str | None, Combined] = {}
         self._items: dict[int, Combined] = {}
         self._names: Combined | None = None
@@ -390,10 +392,3 @@ def _closed(
 def _mapping(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
     found = schema.get(keyword)
     return found if isinstance(found, dict) else {}
-
-
-def _tuple(schema: dict[str, Any]) -> list[Any]:
-    for keyword in ("prefixItems", "items"):
-        if isinstance(found := schema.get(keyword), list):
-            return found
-    return []

@@ -134,7 +134,9 @@ def _inspect(schema: dict[Any, Any], most_data: int) -> None:
                 if characters > MAX_BYTES:
                     raise _too_large()
                 if isinstance(value, dict | list):
-                    below.append(((trail, step), value, is_data or _holds_data(trail, step)))
+                    # A keyword's value may be data; a member of `properties` may have the same name.
+                    holds_data = step in DATA and (trail is None or trail[1] not in NAMING)
+                    below.append(((trail, step), value, is_data or holds_data))
                 else:
                     _inspect_scalar(value, (trail, step))
         if not below:
@@ -142,11 +144,6 @@ def _inspect(schema: dict[Any, Any], most_data: int) -> None:
         level = below
     reason = f"A schema nests at most {MAX_DEPTH} levels deep; flatten it, or move parts to `$defs`."
     raise InvalidSchema(pointer_of(level[0][0]), reason, SchemaFault.TOO_DEEP)
-
-
-def _holds_data(trail: Trail, step: str | int) -> bool:
-    """Tell whether a keyword's value is data; a member of `properties` may have the same name."""
-    return step in DATA and (trail is None or trail[1] not in NAMING)
 
 
 def _too_many(trail: Trail, fault: type[InvalidSchema]) -> InvalidSchema:

@@ -90,11 +90,8 @@ class EnginePaths:
         """Type one of the engine's errors about the document."""
         where, value = self.locate(error)
         kind = error.kind
-        read = self._read_alone if isinstance(kind, UNION) else None
+        read = (lambda raw: (self.read(raw),)) if isinstance(kind, UNION) else None
         return EngineError(kind, value, error.instance_path, error.schema_path, error.evaluation_path, where, read)
-
-    def _read_alone(self, error: RawError) -> tuple[EngineError]:
-        return (self.read(error),)
 
     def true_path(self, error: RawError) -> Path:
         """Give the path that an error means."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -113,23 +113,26 @@ class Sketch:
         if depth > MAX_DEPTH:
             raise _NoSampleError
         rules = {name: value for name, value in schema.items() if name not in ("$ref", "allOf", "anyOf", "oneOf")}
-        for part in self._applied(schema):
+        parts: list[Schema] = []
+        if isinstance(reference := schema.get("$ref"), str):
+            target = self._index.resolve(reference)
+            parts.append(False if target is None else target)
+        parts += schema.get("allOf") or ()
+        for keyword in ("anyOf", "oneOf"):
+            if branches := schema.get(keyword):
+                parts.append(_at([each for each in branches if each is not False] or [False], self._branch))
+        for part in parts:
             if part is False:
                 raise _NoSampleError
             rules = _joined(rules, self._merged(part, depth + 1))
         return rules
 
-    def _applied(self, schema: dict[str, Any]) -> Iterator[Schema]:
-        if isinstance(reference := schema.get("$ref"), str):
-            target = self._index.resolve(reference)
-            yield False if target is None else target
-        yield from schema.get("allOf") or ()
-        for keyword in ("anyOf", "oneOf"):
-            if branches := schema.get(keyword):
-                yield _at([each for each in branches if each is not False] or [False], self._branch)
-
     def _typed(self, rules: dict[str, Any], depth: int, variant: int) -> Any:
-        match _type_of(rules):
+        kinds = rules.get("type")
+        if isinstance(kinds, list):
+            kinds = next((kind for kind in kinds if kind != "null"), "null")
+        implied = (kind for kind, keywords in IMPLIED if any(word in rules for word in keywords))
+        match str(kinds or next(implied, "string")):
             case "object":
                 return self._object(rules, depth)
             case "array":
@@ -158,31 +161,26 @@ class Sketch:
 
     def _object(self, rules: dict[str, Any], depth: int) -> dict[str, Any]:
         properties = rules.get("properties") or {}
-        wanted = list(dict.fromkeys([*(rules.get("required") or ()), *self._shown(properties, depth)]))
+        wanted = dict.fromkeys(rules.get("required") or ())
+        # Of the optional fields those are worth showing that the author described.
+        if depth < self._optional and self._parts < MAX_PARTS // 2:
+            for name, schema in properties.items():
+                if isinstance(schema, dict) and "description" in schema and not schema.get("deprecated"):
+                    wanted[name] = None
         value: dict[str, Any] = {}
+        by_pattern = (rules.get("patternProperties") or {}).items()
         for name in wanted:
+            found = [properties[name]] if name in properties else []
+            found += [schema for pattern, schema in by_pattern if _matches(pattern, name)]
+            found = found or [rules.get("additionalProperties", True)]
             try:
-                value[name] = self.of(self._member(rules, name), depth + 1)
+                value[name] = self.of(found[0] if len(found) == 1 else {"allOf": found}, depth + 1)
             except _NoSampleError:
                 if name in (rules.get("required") or ()):
                     raise
         for number in range(len(value), int(rules.get("minProperties", 0))):
             value[f"key{number + 1}"] = self.of(rules.get("additionalProperties", True), depth + 1, number)
         return value
-
-    def _shown(self, properties: Mapping[str, Schema], depth: int) -> Iterator[str]:
-        """Choose the optional fields worth showing: those that the author described."""
-        if depth < self._optional and self._parts < MAX_PARTS // 2:
-            for name, schema in properties.items():
-                if isinstance(schema, dict) and "description" in schema and not schema.get("deprecated"):
-                    yield name
-
-    def _member(self, rules: dict[str, Any], name: str) -> Schema:
-        properties = rules.get("properties") or {}
-        found = [properties[name]] if name in properties else []
-        found += [each for pattern, each in (rules.get("patternProperties") or {}).items() if _matches(pattern, name)]
-        found = found or [rules.get("additionalProperties", True)]
-        return found[0] if len(found) == 1 else {"allOf": found}
 
     def _array(self, rules: dict[str, Any], depth: int) -> list[Any]:
         items, prefix = rules.get("items", True), rules.get("prefixItems") or []
@@ -217,13 +215,6 @@ def _joined(rules: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
             case "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems" | "maxProperties":
                 joined[name] = min(rules[name], more[name])
     return joined
-
-
-def _type_of(rules: dict[str, Any]) -> str:
-    kinds = rules.get("type")
-    if isinstance(kinds, list):
-        kinds = next((kind for kind in kinds if kind != "null"), "null")
-    return str(kinds or next((kind for kind, keywords in IMPLIED if any(word in rules for word in keywords)), "string"))
 
 
 def _number(rules: dict[str, Any], variant: int, *, whole: bool) -> int | float:

@@ -79,19 +79,19 @@ def _inside_out(places: Iterable[SchemaPlace]) -> list[SchemaPlace]:
                 done.add(place)
                 order.append(place)
             elif edge.place in open_now:
-                raise _loop([*(step for step, _ in path), edge])
+                # Point at the last reference of the loop: without one, no schema comes back to itself.
+                steps = [*(step for step, _ in path), edge]
+                last = max(index for index, step in enumerate(steps) if step.reference)
+                pointer = pointers.join(steps[last - 1].place.pointer, steps[last].reference)
+                reason = (
+                    "This reference leads back to itself without descending into the value; refer from a property or"
+                    " items."
+                )
+                raise InvalidSchema(pointer, reason, SchemaFault.REF_CYCLE)
             elif edge.place not in done:
                 open_now.add(edge.place)
                 path.append((edge, iter(edge.place.in_place)))
     return order
-
-
-def _loop(path: list[Edge]) -> InvalidSchema:
-    """Point at the last reference of the loop: without one, no schema comes back to itself."""
-    last = max(index for index, edge in enumerate(path) if edge.reference)
-    pointer = pointers.join(path[last - 1].place.pointer, path[last].reference)
-    reason = "This reference leads back to itself without descending into the value; refer from a property or items."
-    return InvalidSchema(pointer, reason, SchemaFault.REF_CYCLE)
 
 
 def _factor(place: SchemaPlace) -> int:

@@ -169,7 +169,17 @@ class SchemaGraph:
         own = reference.removesuffix("#") == self.draft.uri and self.draft.uri not in self._resources
         if own and keyword == "$ref":
             return None  # the draft's own metaschema: the engine carries it, and it is bounded
-        resource, fragment = self._resource(place, keyword, reference)
+        uri, _, fragment = reference.partition("#")
+        resource = place.resource
+        if uri:
+            address = _address(resource.address, uri)
+            if address is None or address not in self._resources:
+                reason = (
+                    f"'{excerpt(reference)}' is another document and nothing is ever fetched; copy what it refers to"
+                    " into `$defs` and refer to '#/$defs/…'."
+                )
+                raise InvalidSchema(pointers.join(place.pointer, keyword), reason, SchemaFault.REMOTE_REF)
+            resource = self._resources[address]
         if DRAFT_OF_REFERENCE.get(keyword, self.draft) is not self.draft:
             return None
         target = self._find(place, keyword, resource, fragment)
@@ -180,19 +190,6 @@ class SchemaGraph:
                 return self._dynamic[anchor, name]
         return target
 
-    def _resource(self, place: SchemaPlace, keyword: str, reference: str) -> tuple[Resource, str]:
-        uri, _, fragment = reference.partition("#")
-        if not uri:
-            return place.resource, fragment
-        address = _address(place.resource.address, uri)
-        if address is None or address not in self._resources:
-            reason = (
-                f"'{excerpt(reference)}' is another document and nothing is ever fetched; copy what it refers to"
-                " into `$defs` and refer to '#/$defs/…'."
-            )
-            raise InvalidSchema(pointers.join(place.pointer, keyword), reason, SchemaFault.REMOTE_REF)
-        return self._resources[address], fragment
-
     def _find(self, place: SchemaPlace, keyword: str, resource: Resource, fragment: str) -> SchemaPlace | None:
         """Find what a fragment names; None for a boolean schema, which leads nowhere further."""
         if fragment and not fragment.startswith("/"):
@@ -201,7 +198,13 @@ class SchemaGraph:
             trail: Trail = None
         else:
             assert resource.root is not None
-            value, trail = _walk(resource.root, fragment)
+            value, trail = resource.root.schema, resource.root.trail
+            try:
+                for step in pointers.tokens(unquote(fragment, errors="strict")):
+                    trail = (trail, step)
+                    value = pointers.resolve(value, pointers.from_tokens((step,)))
+            except (LookupError, ValueError):
+                value = None
         if isinstance(value, bool):
             return None
         if not isinstance(value, dict):
@@ -223,16 +226,3 @@ def _address(base: str, uri: str) -> str | None:
         return urljoin(base, uri)
     except ValueError:
         return None
-
-
-def _walk(root: SchemaPlace, fragment: str) -> tuple[Any, Trail]:
-    """Follow a JSON Pointer, percent-encoded; what does not resolve gives None."""
-    value: Any = root.schema
-    trail = root.trail
-    try:
-        for step in pointers.tokens(unquote(fragment, errors="strict")):
-            trail = (trail, step)
-            value = pointers.resolve(value, pointers.from_tokens((step,)))
-    except (LookupError, ValueError):
-        return None, trail
-    return value, trail

@@ -129,8 +129,9 @@ def _reason(fault: Any, name: str | int, draft: Draft) -> str:
         shown = f"'{excerpt(value)}'" if isinstance(value, str) else _a(type_name(value))
         return f"{shown} is not a type; use {_TYPES}, or a list of different ones."
     subject = f"Item {name}" if isinstance(name, int) else f"`{excerpt(name)}`" if name else "The schema"
-    wanted = _wanted(kind)
-    if wanted:
+    kinds = [each.kind for each in _branches(kind)] or [kind]
+    if all(each.name == "type" for each in kinds):  # of type alone: the types that would do are listed
+        wanted = " or ".join(_a(name) for name in sorted({name for each in kinds for name in each.types}))
         return f"{subject} must be {wanted}, not {_a(type_name(value))}."
     clause = _CLAUSES.get(kind.name)
     return f"{subject} {clause(kind, draft) if clause else f'breaks a rule of draft {draft.name}'}."
@@ -145,14 +146,6 @@ _CLAUSES: dict[str, Callable[[Any, Draft], str]] = {
     "required": lambda kind, draft: f"lacks `{kind.property}`, which draft {draft.name} asks for here",
     "pattern": lambda _, draft: f"has not the form that draft {draft.name} asks for",
 }
-
-
-def _wanted(kind: Any) -> str:
-    """List the types that would do, for a fault of type alone."""
-    kinds = [each.kind for each in _branches(kind)] or [kind]
-    if any(each.name != "type" for each in kinds):
-        return ""
-    return " or ".join(_a(name) for name in sorted({name for each in kinds for name in each.types}))
 
 
 def _a(name: str) -> str:

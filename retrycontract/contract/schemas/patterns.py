@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import jsonschema_rs
 
@@ -30,7 +30,13 @@ def check_patterns(places: Iterable[SchemaPlace]) -> list[DearSchema]:
 
     Gives the faults for which it may be used only where its work can be cut off.
     """
-    found = [item for place in places for item in _patterns(place)]
+    found: list[tuple[str, str, bool]] = []  # pointer and pattern, and whether it is one of names
+    for place in places:
+        pattern, by_name = place.schema.get("pattern"), place.schema.get("patternProperties")
+        if isinstance(pattern, str):
+            found.append((pointers.join(place.pointer, "pattern"), pattern, False))
+        if isinstance(by_name, dict):
+            found += [(pointers.join(place.pointer, "patternProperties", name), name, True) for name in by_name]
     if not found:
         return []
     dear = []
@@ -79,17 +85,6 @@ def _compiles(pattern: str, options: jsonschema_rs.RegexOptions | jsonschema_rs.
     except ValueError:
         return False
     return True
-
-
-def _patterns(place: SchemaPlace) -> Iterator[tuple[str, str, bool]]:
-    """Yield pointer and pattern, and whether it is one of names."""
-    pattern = place.schema.get("pattern")
-    if isinstance(pattern, str):
-        yield pointers.join(place.pointer, "pattern"), pattern, False
-    by_name = place.schema.get("patternProperties")
-    if isinstance(by_name, dict):
-        for name in by_name:
-            yield pointers.join(place.pointer, "patternProperties", name), name, True
 
 
 CLASSES = {"d": "0", "w": "a", "s": " ", "D": "a", "W": "-", "S": "a"}

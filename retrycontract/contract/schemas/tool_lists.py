@@ -311,17 +311,14 @@ def _read(items: list[Any], pointer: str) -> Iterator[DeclaredTool]:
         yield DeclaredTool(name, description if isinstance(description, str) else "", _schema(body, at))
 
 
-def _meant_key(key: str) -> str | None:
-    """Tell which name of the schema a key was to be: a misspelt one would make a tool without parameters."""
-    if key in NEAR_KEYS:
-        return "parameters"
-    letters = _letters(key) if len(key) <= MAX_LENGTH else ""
-    return next((name for name in SCHEMA_KEYS if slips_between(letters, _letters(name)) in (0, 1)), None)
-
-
 def _schema(body: dict[str, Any], where: str) -> Any:
     for key in body.keys() - set(SCHEMA_KEYS):
-        if isinstance(key, str) and (meant := _meant_key(key)):
+        if not isinstance(key, str):
+            continue
+        # A misspelt name of the schema would make a tool without parameters.
+        letters = _letters(key) if len(key) <= MAX_LENGTH else ""
+        near = (name for name in SCHEMA_KEYS if slips_between(letters, _letters(name)) in (0, 1))
+        if meant := "parameters" if key in NEAR_KEYS else next(near, None):
             raise InvalidToolListError(pointers.join(where, key), f"this is no key of a tool; did you mean '{meant}'?")
     given = [key for key in SCHEMA_KEYS if body.get(key) is not None]
     if any(body[key] != body[given[0]] for key in given[1:]):

@@ -131,10 +131,6 @@ def _expression(schema: Schema, depth: _Depth) -> str:
             parts = dict.fromkeys(_expression(branch, depth) for branch in branches[:MAX_MEMBERS])
             more = [f"… ({len(branches)} alternatives)"] if len(branches) > MAX_MEMBERS else []
             return " or ".join([*parts, *more])
-    return _typed(schema, depth)
-
-
-def _typed(schema: dict[str, Any], depth: _Depth) -> str:
     kinds = schema.get("type")
     names = [kinds] if isinstance(kinds, str) else [str(kind) for kind in kinds] if isinstance(kinds, list) else []
     names = names or [next((name for name, keywords in IMPLIED if not keywords.isdisjoint(schema)), "any value")]
@@ -145,7 +141,10 @@ def _one_type(name: str, schema: dict[str, Any], depth: _Depth) -> str:
     if name == "array":
         items = schema.get("items")
         inner = f" of {_expression(items, depth.within)}" if isinstance(items, dict) and items else ""
-        return f"array{inner}{_counts(schema, 'Items', 'item')}"
+        low, high = schema.get("minItems"), schema.get("maxItems")
+        most = [f"at most {counted(high, 'item')}"] if _is_number(high) else []
+        least = [f"at least {low if most else counted(low, 'item')}"] if _is_number(low) else []
+        return f"array{inner}" + (f" with {' and '.join(least + most)}" if least or most else "")
     if name == "object" and depth.level < MAX_LEVELS and ("properties" in schema or "required" in schema):
         return "{" + ", ".join(_members(schema, depth)) + "}"
     if name in ("integer", "number"):
@@ -176,15 +175,6 @@ def _members(schema: dict[str, Any], depth: _Depth) -> Iterator[str]:
         yield f"{_clip(depth.redact(str(name)), 40)}{optional}: {_expression(member, depth.within)}"
     if len(fields) > MAX_MEMBERS:
         yield "…"
-
-
-def _counts(schema: dict[str, Any], suffix: str, noun: str) -> str:
-    low, high = schema.get(f"min{suffix}"), schema.get(f"max{suffix}")
-    if _is_number(low) and _is_number(high):
-        return f" with at least {low} and at most {counted(high, noun)}"
-    if _is_number(low):
-        return f" with at least {counted(low, noun)}"
-    return f" with at most {counted(high, noun)}" if _is_number(high) else ""
 
 
 def _is_number(value: Any) -> bool:
