@@ -139,7 +139,10 @@ def _problem(name: str, value: Any) -> str | None:
         if not isinstance(value, tuple) or not all(isinstance(root, str) for root in value):
             return f"must be a list of folder names, not {value!r}"
     elif name == "expires_after":
-        return _problem_of_duration(value)
+        try:
+            parse_duration(value)
+        except ValueError as error:
+            return f"{error}, not {value!r}"
     elif name == "on_expiry":
         if value not in ("expire", "reject"):
             return f"must be 'expire' or 'reject', not {value!r}; nothing is ever executed because nobody answered"
@@ -147,14 +150,6 @@ def _problem(name: str, value: Any) -> str | None:
         return _problem_of_overrides(value)
     elif type(value) is not bool:
         return f"must be true or false, not {value!r}"
-    return None
-
-
-def _problem_of_duration(value: Any) -> str | None:
-    try:
-        parse_duration(value)
-    except ValueError as error:
-        return f"{error}, not {value!r}"
     return None
 
 

@@ -100,7 +100,8 @@ def match(submission: Submission, open_calls: Sequence[Call], *, is_one_conversa
         for call in open_calls
         if call.last_tool_call_id == submission.tool_call_id
         and call.session_id == submission.session_id
-        and _same_tool(submission, call)
+        # A call of a tool that does not exist is corrected by naming another.
+        and (call.tool_name == submission.tool_name or call.is_of_unknown_tool)
     ]
     if same_id:
         # The newest: providers that count anew use an id again while an older call of the session may still be open.
@@ -119,8 +120,3 @@ def _continues(submission: Submission, call: OpenCall) -> bool:
     if submission.turn is None or call.last_turn is None:
         return call.state in WAITING
     return submission.turn > call.last_turn
-
-
-def _same_tool(submission: Submission, call: OpenCall) -> bool:
-    """Tell whether the tools agree; a call of a tool that does not exist is corrected by naming another."""
-    return call.tool_name == submission.tool_name or call.is_of_unknown_tool

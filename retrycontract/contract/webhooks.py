@@ -47,11 +47,8 @@ def verify(
     wanted = [_signature(secret, message_id, timestamp, body).encode() for secret in secrets]
     # All are compared, so that how long it takes says nothing of which one is near.
     matches = [hmac.compare_digest(one, signature) for one in wanted for signature in signatures]
-    return bool(message_id) and _is_recent(timestamp, now, tolerance) and any(matches)
-
-
-def _is_recent(timestamp: str, now: float, tolerance: float) -> bool:
-    return _TIMESTAMP.fullmatch(timestamp) is not None and abs(now - int(timestamp)) <= tolerance
+    is_recent = _TIMESTAMP.fullmatch(timestamp) is not None and abs(now - int(timestamp)) <= tolerance
+    return bool(message_id) and is_recent and any(matches)
 
 
 def _signature(secret: str, message_id: str, timestamp: str, body: bytes) -> str:

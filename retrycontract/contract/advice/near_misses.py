@@ -110,20 +110,15 @@ def level_too_few(spot: Spot) -> Iterator[Proposal]:
     is_one = not isinstance(here.value, str) or not LOOKS_LIKE_SEVERAL.search(here.value)
     if "array" in spot.wanted and is_one and not isinstance(here.value, list):
         yield Proposal((replaced(here.pointer, [here.value]),), f"send {spot.subject(here)} as an array", [here.value])
-    name = _only_argument(spot)
     # For an empty text `other_emptiness` proposes {}; wrapped, it would become a value that nobody wrote.
-    if name is not None and here.value != "" and not isinstance(here.value, dict):
-        whole = {name: here.value}
+    if spot.container is not None or here.value == "" or isinstance(here.value, dict):
+        return
+    # The one property that a tool requires, or has at all.
+    required = {str(name) for schema in here.place.schemas for name in schema.get("required", ())}
+    names = list(required or here.place.declared)
+    if len(names) == 1:
+        whole = {names[0]: here.value}
         yield Proposal((replaced(here.pointer, whole),), f"send {spot.subject(here)} as an object", whole)
-
-
-def _only_argument(spot: Spot) -> str | None:
-    """Name the one property that a tool requires, or has at all."""
-    if spot.container is not None:
-        return None
-    required = {str(name) for schema in spot.here.place.schemas for name in schema.get("required", ())}
-    names = required or spot.here.place.declared
-    return next(iter(names)) if len(names) == 1 else None
 
 
 def level_too_many(spot: Spot) -> Iterator[Proposal]:
@@ -189,30 +184,16 @@ def _paired(unknown: tuple[str, ...], free: tuple[str, ...], of: str) -> dict[st
 def other_level(spot: Spot) -> Iterator[Proposal]:
     """Propose to move a field that stands one level too high or too low."""
     here = spot.here
-    others = list(_homes(spot) if here.value is not ABSENT else _strays(spot))
+    steps = [step for step in (spot.outer, *_objects_in(spot.container)) if step is not None]
+    if here.value is ABSENT:  # where the missing field stands without being known there
+        others = [step for step in steps if spot.key in step.undeclared]
+    else:  # where the unknown one would be known, and its name is free: a move would replace what stands there
+        others = [step for step in steps if spot.key in step.place.declared and step.lacks(spot.key)]
     # Where there are two places to choose from, a patch would be a guess.
     if len(others) == 1:
-        other = others[0]
+        other = pointers.join(others[0].pointer, spot.key)
         source, path = (other, here.pointer) if here.value is ABSENT else (here.pointer, other)
         yield Proposal((moved(source, path),), f"move '{spot.pointer(source)}' to '{spot.pointer(path)}'")
-
-
-def _homes(spot: Spot) -> Iterator[str]:
-    """Yield where a field that is unknown here would be known: in the object around, or in one beside it."""
-    container, outer = spot.container, spot.outer
-    # Only where the name is free: a move would replace what already stands there.
-    if outer is not None and spot.key in outer.place.declared and outer.lacks(spot.key):
-        yield pointers.join(outer.pointer, spot.key)
-    for beside in _objects_in(container):
-        if spot.key in beside.place.declared and beside.lacks(spot.key):
-            yield pointers.join(beside.pointer, spot.key)
-
-
-def _strays(spot: Spot) -> Iterator[str]:
-    """Yield where the missing field stands without being known there."""
-    for step in (spot.outer, *_objects_in(spot.container)):
-        if step is not None and spot.key in step.undeclared:
-            yield pointers.join(step.pointer, spot.key)
 
 
 def _objects_in(container: Step | None) -> Iterator[Step]:
@@ -227,24 +208,20 @@ def _objects_in(container: Step | None) -> Iterator[Step]:
 def wrapped(spot: Spot) -> Iterator[Proposal]:
     """Propose the content of a wrapper that the schema does not know, such as {"arguments": {…}}."""
     container = spot.container
-    inner = _wrapper(container) if container else None
-    if container is None or inner is None:
+    keys = container.undeclared if container else ()
+    # A declared field beside the wrapper would be lost: the patch puts the content in the place of the whole object.
+    if container is None or not keys or len(keys) < len(container.value):
+        return
+    # An envelope's other members say who is called.
+    names = [key for key in keys if key not in ENVELOPE] if len(keys) > 1 else keys
+    inner = container.child(names[0]) if len(names) == 1 else None
+    if inner is None:
         return
     words = f"send the content of {spot.subject(inner)} itself as {spot.subject(container)}"
     if isinstance(inner.value, dict):
         yield Proposal((moved(inner.pointer, container.pointer),), words)
     elif isinstance(content := decoded(inner.value), dict):
         yield Proposal((replaced(container.pointer, content),), words)
-
-
-def _wrapper(container: Step) -> Step | None:
-    """Find the one member of an object that knows none of its own; an envelope's other members say who is called."""
-    keys = container.undeclared
-    # A declared field beside the wrapper would be lost: the patch puts the content in the place of the whole object.
-    if not keys or len(keys) < len(container.value):
-        return None
-    inner = [key for key in keys if key not in ENVELOPE] if len(keys) > 1 else keys
-    return container.child(inner[0]) if len(inner) == 1 else None
 
 
 def not_enclosed(spot: Spot) -> Iterator[Proposal]:

@@ -36,15 +36,18 @@ class Discretion:
 
     def allowed(self, patches: Collection[Patch], joined: Patch) -> list[Patch]:
         """List the patches whose every name and value is short and no secret; `joined` applies them all."""
-        plain = [patch for patch in patches if self._has_plain_names(patch) and all(map(_is_plain, _valued(patch)))]
+        plain = [patch for patch in patches if self._is_plain(patch)]
         # Most often nothing is secret, and one look at the whole result says so for all of them.
         if any(map(_valued, plain)) and not self._is_open(joined, [each for patch in plain for each in _valued(patch)]):
             return [patch for patch in plain if not _valued(patch) or self._is_open(patch, _valued(patch))]
         return plain
 
-    def _has_plain_names(self, patch: Patch) -> bool:
+    def _is_plain(self, patch: Patch) -> bool:
         names = [operation[key] for operation in patch for key in ("from", "path") if key in operation]
-        return all(self._sanitizer.redact_pointer(name) == name for name in names)
+        values = [operation["value"] for operation in _valued(patch)]
+        return all(self._sanitizer.redact_pointer(name) == name for name in names) and all(
+            len(_written(value)) <= MAX_VALUE and not has_redaction(value) for value in values
+        )
 
     def _is_open(self, patch: Patch, valued: Collection[Operation]) -> bool:
         """Redact the whole document as the patch leaves it: a neighbour may tell that a value is a secret."""
@@ -66,10 +69,6 @@ def _stands(redacted: Any, operation: Operation) -> bool:
         return _written(pointers.resolve(redacted, operation["path"])) == _written(operation["value"])
     except LookupError:  # a name on the way was redacted
         return False
-
-
-def _is_plain(operation: Operation) -> bool:
-    return len(_written(operation["value"])) <= MAX_VALUE and not has_redaction(operation["value"])
 
 
 def _written(value: Any) -> str:
@@ -305,13 +304,11 @@ def combined_patch(errors: Iterable[ValidationError]) -> Patch:
 
 def _joined(patches: Iterable[Patch]) -> Patch:
     distinct = {written(patch): patch for patch in patches if patch}
-    ordered = sorted((_breadth(patch), text, patch) for text, patch in distinct.items())
-    return tuple([operation for *_, patch in ordered for operation in patch])
-
-
-def _breadth(patch: Patch) -> tuple[int, tuple[tuple[int, int, str], ...]]:
-    path = min([operation["path"] for operation in patch], key=lambda path: path.count("/"))
-    return path.count("/"), pointers.sort_key(path)
+    ranked = list[tuple[int, Any, str, Patch]]()  # what reaches widest comes first
+    for text, patch in distinct.items():
+        path = min([operation["path"] for operation in patch], key=lambda path: path.count("/"))
+        ranked.append((path.count("/"), pointers.sort_key(path), text, patch))
+    return tuple([operation for *_, patch in sorted(ranked) for operation in patch])
 
 
 def _best(proposals: Iterable[Proposal], error: ValidationError, trial: PatchTrial) -> Proposal | None:
@@ -343,26 +340,18 @@ def _mended(error: ValidationError, spot: Spot, proposal: Proposal, *, may_trave
     """Give an error its patch and its words; an author's hint stays, and what would tell a secret is left out."""
     hint = error.hint
     if proposal.words is not None and not _is_authors(hint, spot):
-        value = _shown(proposal.shown, spot.sanitizer) if may_travel else ""
-        hint = elide_middle(proposal.words, MAX_HINT) + value
+        hint = elide_middle(proposal.words, MAX_HINT)
+        if may_travel and proposal.shown is not ABSENT:
+            value = json.dumps(proposal.shown, ensure_ascii=False)
+            # Only where a preview shows all of it: a path made relative would mislead.
+            hint += f": {value}" if spot.sanitizer.preview_text(value, MAX_SHOWN) == value else ""
     return replace(error, hint=hint, patch=proposal.patch if may_travel else ())
-
-
-def _shown(value: Any, sanitizer: ValueSanitizer) -> str:
-    """Write a value to the end of a hint, where a preview shows all of it: a path made relative would mislead."""
-    text = "" if value is ABSENT else json.dumps(value, ensure_ascii=False)
-    return f": {text}" if text and sanitizer.preview_text(text, MAX_SHOWN) == text else ""
 
 
 def _is_authors(hint: str | None, spot: Spot) -> bool:
     """Tell a hint that stands in the schema; it was shortened on its way."""
-    steps = spot.steps[-2:]
-    written = [text for step in steps for schema in step.place.schemas for text in _author_hints(schema)]
-    return hint in [elide_middle(visible(text), MAX_HINT) for text in written]
-
-
-def _author_hints(schema: dict[str, Any]) -> Iterator[str]:
-    by_keyword = schema.get("x-hints")
-    for text in (schema.get("x-hint"), *(by_keyword.values() if isinstance(by_keyword, dict) else ())):
-        if isinstance(text, str):
-            yield text
+    texts: list[Any] = []
+    for schema in (schema for step in spot.steps[-2:] for schema in step.place.schemas):
+        by_keyword = schema.get("x-hints")
+        texts += (schema.get("x-hint"), *(by_keyword.values() if isinstance(by_keyword, dict) else ()))
+    return hint in [elide_middle(visible(text), MAX_HINT) for text in texts if isinstance(text, str)]

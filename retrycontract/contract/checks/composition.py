@@ -111,7 +111,11 @@ class InstancePlace:
         key = token if isinstance(token, str) else min(token, self.prefix_length)
         found = self._children.get(key)
         if found is None:
-            found = self._index.place(_child_schemas(self.schemas, key))
+            if isinstance(key, str):
+                below = [each for schema in self.schemas for each in _member_schemas(schema, key)]
+            else:
+                below = [each for schema in self.schemas for each in _item_schemas(schema, key)]
+            found = self._index.place(below)
             # Only names that the schema knows are remembered: what models invent must not fill the memory.
             if isinstance(key, int) or key in self.declared:
                 self._children[key] = found
@@ -126,7 +130,9 @@ class SchemaIndex:
         self._anchors: dict[str, Schema] | None = None
         self._places: dict[tuple[int, ...], InstancePlace] = {}
         self.root = self.place([root])
-        self.marks_anything = _mentions(root, ("writeOnly", "x-sensitive")) or _mentions_value(root, "password")
+        self.marks_anything = _mentions(root, ("writeOnly", "x-sensitive")) or any(
+            node.get("format") == "password" for node in nodes(root)
+        )
         self.deprecates_anything = _mentions(root, ("deprecated",))
 
     def resolve(self, reference: str) -> Schema | None:
@@ -202,19 +208,18 @@ def walk(index: SchemaIndex, value: Any) -> list[tuple[str, Any, InstancePlace]]
     deprecates = index.deprecates_anything
     found: list[tuple[str, Any, InstancePlace]] = [("", value, index.root)]
     for pointer, item, place in found:  # which grows on the way
-        for token, member in _members(item):
+        members: Iterable[tuple[Any, Any]] = ()
+        if isinstance(item, dict):
+            members = item.items()
+        elif isinstance(item, list | tuple):
+            members = enumerate(item)
+        for token, member in members:
             # Values without members matter only where something may be deprecated.
             if deprecates or isinstance(member, CONTAINERS):
                 child = place.child(token)
                 if child.schemas and not child.is_flat:
                     found.append((f"{pointer}/{token if token.__class__ is int else escape(token)}", member, child))
     return found
-
-
-def _members(item: Any) -> Iterable[tuple[Any, Any]]:
-    if isinstance(item, dict):
-        return item.items()
-    return enumerate(item) if isinstance(item, list | tuple) else ()
 
 
 def place_of(index: SchemaIndex, pointer_tokens: Iterable[str | int]) -> InstancePlace:
@@ -235,26 +240,18 @@ def lookup(document: Any, path: Iterable[str | int]) -> Any:
             position = int(token) if str(token).isdigit() else len(document)
             document = document[position] if position < len(document) else None
         elif isinstance(document, dict):
-            document = document.get(str(token), document.get(_padded(document, token)))
+            name = str(token)
+            if name not in document and not isinstance(token, str):
+                name = next((key for key in document if is_spelling(key, token)), "")
+            document = document.get(name)
         else:
             return None
     return document
 
 
-def _padded(document: dict[str, Any], token: str | int) -> str:
-    if isinstance(token, str):
-        return token
-    return next((key for key in document if is_spelling(key, token)), "")
-
-
 def is_spelling(key: str, number: int) -> bool:
     """Tell whether a key such as "007" is written in digits and means the number."""
     return key.isascii() and key.isdigit() and key.lstrip("0") == str(number).lstrip("0")
-
-
-def _child_schemas(schemas: tuple[dict[str, Any], ...], key: str | int) -> Iterator[Schema]:
-    for schema in schemas:
-        yield from _member_schemas(schema, key) if isinstance(key, str) else _item_schemas(schema, key)
 
 
 def _member_schemas(schema: dict[str, Any], name: str) -> Iterator[Schema]:
@@ -335,10 +332,6 @@ def nodes(root: Any) -> Iterator[dict[str, Any]]:
 
 def _mentions(root: Schema, keywords: tuple[str, ...]) -> bool:
     return any(node.get(keyword) is True for node in nodes(root) for keyword in keywords)
-
-
-def _mentions_value(root: Schema, form: str) -> bool:
-    return any(node.get("format") == form for node in nodes(root))
 
 
 def _anchors(root: Schema) -> Iterator[tuple[str, Schema]]:

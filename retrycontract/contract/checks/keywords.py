@@ -37,23 +37,20 @@ def unknown_fields(
         # A name that is taken is suggested only where none is free: renaming a field to it would replace the other one.
         others = free or sorted(declared - {key})
         guess = failure.nearest(key, others, of=failure.pointer) if position < MAX_ADVISED else None
-        name = failure.name(key)
+        name, held = failure.name(key), failure.value[key]
+        hint = f"rename '{name}' to '{failure.name(guess)}'" if guess else None
+        # The whole call in the place of its arguments: what is wrong with these is told once they are read.
+        if not guess and not failure.pointer and isinstance(held, dict) and not declared.isdisjoint(held):
+            hint = f"send the content of '{name}' itself as the arguments"
         yield failure.error(
             ErrorCode.UNKNOWN_FIELD,
             {"field": name},
             at=failure.member(key),
             expected=None if guess else known,
             actual=False,
-            hint=f"rename '{name}' to '{failure.name(guess)}'" if guess else _of_call(failure, key),
+            hint=hint,
             severity=severity,
         )
-
-
-def _of_call(failure: Failure, key: str) -> str | None:
-    """Advise on the whole call in the place of its arguments: what is wrong with these is told once they are read."""
-    held = failure.value[key]
-    is_of_call = not failure.pointer and isinstance(held, dict) and not failure.place.declared.isdisjoint(held)
-    return f"send the content of '{failure.name(key)}' itself as the arguments" if is_of_call else None
 
 
 def deprecated_field(pointer: str, sanitizer: ValueSanitizer) -> ValidationError:
@@ -218,23 +215,19 @@ def _range(failure: Failure, kind: Any) -> Iterator[ValidationError]:
 
 
 def _unique(failure: Failure, _: Kind) -> Iterator[ValidationError]:
-    first, second = _equal_items(failure.value)
+    first, second = 0, 1  # numbers that only the engine calls equal, such as 10**300 and 1e300
+    seen: dict[str, int] = {}
+    for position, item in enumerate(failure.value):
+        earlier = seen.setdefault(json.dumps(_canonical(item), sort_keys=True), position)
+        if earlier != position:
+            first, second = earlier, position
+            break
     yield failure.error(
         ErrorCode.UNIQUE_CONSTRAINT_VIOLATION,
         {"i": first, "j": second},
         expected="array without equal items",
         hint=f"remove the repeated items of {failure.subject}",
     )
-
-
-def _equal_items(items: list[Any]) -> tuple[int, int]:
-    seen: dict[str, int] = {}
-    for position, item in enumerate(items):
-        key = json.dumps(_canonical(item), sort_keys=True)
-        if key in seen:
-            return seen[key], position
-        seen[key] = position
-    return 0, 1  # numbers that only the engine calls equal, such as 10**300 and 1e300
 
 
 def _canonical(value: Any) -> Any:

@@ -77,30 +77,22 @@ def unwrapped(output: str | bytes | Any) -> tuple[str, JsonFault] | None:
 
 def syntax_error(fault: JsonFault, sanitizer: ValueSanitizer) -> ValidationError:
     """Report what keeps a text from being JSON, with a short excerpt around the place."""
+    reason, hint = fault.reason, fault.hint
+    if fault.kind is FaultKind.DUPLICATE_KEY:
+        reason = QUOTED.sub(lambda match: json.dumps(sanitizer.redact_key(json.loads(match[0]))), reason)
+    # What is exact says more than what the kind has in common; around a value both are to be done.
+    around = SYNTAX_HINTS.get(fault.kind.value)
+    if around and (hint is None or "within it" in fault.reason):
+        hint = around if hint is None else f"{around}; {hint}"
     return ValidationError(
         error_code=ErrorCode.INVALID_JSON_SYNTAX,
         field_path=sanitizer.redact_pointer(fault.pointer),
-        message=ErrorCode.INVALID_JSON_SYNTAX.template.format(parse_error=safe(_reason(fault, sanitizer), sanitizer)),
+        message=ErrorCode.INVALID_JSON_SYNTAX.template.format(parse_error=safe(reason, sanitizer)),
         expected_value="one JSON value",
         actual_value=_excerpt(fault.context, sanitizer) if fault.context else None,
         keyword=fault.kind.value,
-        hint=_hint(fault),
+        hint=hint,
     )
-
-
-def _reason(fault: JsonFault, sanitizer: ValueSanitizer) -> str:
-    if fault.kind is not FaultKind.DUPLICATE_KEY:
-        return fault.reason
-    return QUOTED.sub(lambda match: json.dumps(sanitizer.redact_key(json.loads(match[0]))), fault.reason)
-
-
-def _hint(fault: JsonFault) -> str | None:
-    """Say what to do about what stands around the value, then about the slips within it."""
-    around = SYNTAX_HINTS.get(fault.kind.value)
-    # What is exact says more than what the kind has in common; around a value both are to be done.
-    if fault.hint is None or (around and "within it" in fault.reason):
-        return around if fault.hint is None else f"{around}; {fault.hint}"
-    return fault.hint
 
 
 def _excerpt(context: str, sanitizer: ValueSanitizer) -> str:

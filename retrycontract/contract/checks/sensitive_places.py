@@ -19,7 +19,6 @@ from retrycontract.contract.checks.composition import (
     nodes,
 )
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.json_types import Schema
 from retrycontract.contract.redaction.field_names import is_telling_key, judge
 from retrycontract.contract.redaction.foreign import plain_text
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, visible
@@ -65,7 +64,13 @@ def marks_of(index: SchemaIndex) -> SchemaMarks | None:
         patterns |= {
             name for name, child in _members(schema, "patternProperties") if is_within or id(child) in reaching
         }
-        pending += ((child, is_within) for child in _nameless(index, schema))
+        # Below these no name leads on: references, items and branches, and what has a name of another kind.
+        nameless: list[Any] = [index.resolve(schema[key]) for key in _REFERENCES if isinstance(schema.get(key), str)]
+        for keyword in _NAMELESS:
+            child = schema.get(keyword)
+            nameless += child if isinstance(child, list) else (child,)
+        nameless += [child for keyword in _BY_NAME for _, child in _members(schema, keyword)]
+        pending += ((child, is_within) for child in nameless)
     known = name_patterns(tuple(sorted(patterns)))
     hides_all = _is_secret(index.root, reaching)
     return SchemaMarks(by_name, lambda name: bool(known.matching(name)), hides_all=hides_all, reaching=reaching)
@@ -112,8 +117,10 @@ def _secret_places(index: SchemaIndex, marks: SchemaMarks, value: Any) -> Iterat
         if place and _is_secret(place, marks.reaching):
             yield pointer
             continue
-        is_due = hides if place is None else _reaches(place.schemas, marks.reaching)
-        is_list_due = place is not None and is_due and not _describes_members(place)
+        is_due = hides if place is None else any(id(schema) in marks.reaching for schema in place.schemas)
+        is_list_due = False
+        if place is not None and is_due and not place.declared:
+            is_list_due = not any(keyword in schema for schema in place.schemas for keyword in _OF_MEMBERS)
         if isinstance(item, dict):
             # Where a list of secrets was due its keys may be those.
             if place and is_list_due and _is_secret(place.child(0), marks.reaching):
@@ -210,14 +217,6 @@ def _is_secret(place: InstancePlace, reaching: set[int]) -> bool:
     return place.sensitive or any(id(schema.get("propertyNames")) in reaching for schema in place.schemas)
 
 
-def _describes_members(place: InstancePlace) -> bool:
-    return bool(place.declared) or any(keyword in schema for schema in place.schemas for keyword in _OF_MEMBERS)
-
-
-def _reaches(schemas: Iterable[Schema], reaching: set[int]) -> bool:
-    return any(id(schema) in reaching for schema in schemas)
-
-
 def _takes(place: InstancePlace | None, item: Any) -> bool:
     """Tell whether the schema asks for such a text or number in this place, beside what is marked within others."""
     kinds = ("string",) if isinstance(item, str) else ("number", "integer")
@@ -248,12 +247,3 @@ def _reaching(index: SchemaIndex) -> set[int]:
 def _members(schema: dict[str, Any], keyword: str) -> Iterable[tuple[str, Any]]:
     found = schema.get(keyword)
     return found.items() if isinstance(found, dict) else ()
-
-
-def _nameless(index: SchemaIndex, schema: dict[str, Any]) -> Iterator[Any]:
-    yield from (index.resolve(schema[key]) for key in _REFERENCES if isinstance(schema.get(key), str))
-    for keyword in _NAMELESS:
-        child = schema.get(keyword)
-        yield from child if isinstance(child, list) else (child,)
-    for keyword in _BY_NAME:
-        yield from (child for _, child in _members(schema, keyword))

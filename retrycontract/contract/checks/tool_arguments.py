@@ -62,7 +62,13 @@ def check_arguments(
         large = without_secret_names(bounded(number_errors(value, sanitizer)), value, tool.schema.index, sanitizer)
         return Findings(in_order([*found, *large]))
     if cut_off:
-        found = [_lost(error) for error in found]
+        # A field that the length limit cut away was not forgotten.
+        found = [
+            replace(error, hint=CUT_OFF_HINT)
+            if error.error_code is ErrorCode.REQUIRED_FIELD_MISSING and error.hint is None
+            else error
+            for error in found
+        ]
     # Checks of the developer's own may rely on a value that fits the schema.
     if any(blocks(error) for error in found):
         return Findings(in_order(found), parsed=value, is_parsed=True)
@@ -124,13 +130,6 @@ def _asked_for(spot: Spot, tool: CompiledTool, sanitizer: ValueSanitizer) -> tup
         return wanted and visible(wanted), False
     required = [name for schema in spot.container.place.schemas for name in schema.get("required", ())]
     return wanted and visible(wanted), spot.key not in required
-
-
-def _lost(error: ValidationError) -> ValidationError:
-    """Tell a field that the length limit cut away from one that was forgotten."""
-    if error.error_code is ErrorCode.REQUIRED_FIELD_MISSING and error.hint is None:
-        return replace(error, hint=CUT_OFF_HINT)
-    return error
 
 
 def run_checks(

@@ -82,9 +82,13 @@ class Explanation:
         message = error.message
         if self.rest is not None:
             message = f"{_head(error.error_code)}{SHOWN[error.error_code](value, actual or '')}{self.rest}"
+        pointer = error.field_path
+        if None in self.tokens:
+            steps = zip_longest(self.tokens, path)
+            pointer = "".join([f"/{step if token is None else token}" for token, step in steps])
         return ValidationError(
             error.error_code,
-            self._pointer(path) if None in self.tokens else error.field_path,
+            pointer,
             message,
             error.severity,
             error.expected_value,
@@ -92,10 +96,6 @@ class Explanation:
             error.keyword,
             error.hint if self.around is None else subject(path).join(self.around),
         )
-
-    def _pointer(self, path: Path) -> str:
-        steps = zip_longest(self.tokens, path)
-        return "".join([f"/{step if token is None else token}" for token, step in steps])
 
 
 class Explanations:

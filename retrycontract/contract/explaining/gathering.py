@@ -210,14 +210,11 @@ def _places(schema: Schema) -> list[tuple[Steps, dict[str, Any]]]:
         if place and any(isinstance(holder.get(keyword), str) for keyword in ("$id", "id")):
             return []
         for keyword, member, child in subschemas(holder):
-            if keyword != "propertyNames" and _is_spelt_plainly(member):
+            # Of names the engine drops the empty one, and takes digits for a number.
+            is_plain = not isinstance(member, str) or (member != "" and not member.removeprefix("+").isdigit())
+            if keyword != "propertyNames" and is_plain:
                 found.append(((*place, keyword) if member is None else (*place, keyword, member), child))
     return found
-
-
-def _is_spelt_plainly(member: str | int | None) -> bool:
-    """Tell a name that the engine writes as it is: it drops the empty one and takes digits for a number."""
-    return not isinstance(member, str) or (member != "" and not member.removeprefix("+").isdigit())
 
 
 def _rules(holder: dict[str, Any], place: Steps, whole: Schema) -> Iterator[Rule]:

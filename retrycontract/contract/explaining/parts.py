@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 from retrycontract.contract.json_types import Schema, count_nodes, has_at_most
@@ -83,7 +84,11 @@ class Members:
             before, members = value[: self._before], value[self._before :]
             build = lambda some: [*before, *some]  # noqa: E731 - one of two ways to put members together
         for stretch, start in self._refused(members, 0, build):
-            yield from self._errors_of(stretch, 0 if isinstance(value, dict) else start, budget)
+            paths = EnginePaths({NAME: stretch})
+            errors = map(paths.read, budget.over(self._validator.iter_errors({NAME: stretch})))
+            if start and not isinstance(value, dict):
+                errors = map(methodcaller("placed", partial(_behind, start)), errors)
+            yield from errors
 
     def _refused(self, members: Sequence[Any], start: int, build: Build) -> Iterator[tuple[Any, int]]:
         """Yield what is refused, in halves of halves until they are small, and how many members stand before it."""
@@ -96,11 +101,6 @@ class Members:
         half = len(members) // 2
         yield from self._refused(members[:half], start, build)
         yield from self._refused(members[half:], start + half, build)
-
-    def _errors_of(self, stretch: Any, start: int, budget: StepBudget) -> Iterator[EngineError]:
-        paths = EnginePaths({NAME: stretch})
-        errors = map(paths.read, budget.over(self._validator.iter_errors({NAME: stretch})))
-        yield from (error.placed(partial(_behind, start)) for error in errors) if start else errors
 
 
 def _behind(members: int, error: EngineError) -> EngineError:
@@ -161,19 +161,16 @@ class Parts:
         # Spent even where another check has compiled them: what is told must not depend on what was asked before.
         budget.spend_once(COMPILING, self)
         if self._validator is None:
-            self._validator = self._compiled()
+            parts = {}
+            for name, (keyword, step) in zip(self._names, self._steps, strict=True):
+                parts[name] = (*self._place, step), ((keyword, str(step)) if keyword in TABLES else ())
+            self._validator = self._compile(parts)
         paths = EnginePaths(dict.fromkeys(self._names, value))
         cost = 1 + count_nodes(value) // NODES_A_STEP
         for name, steps in zip(self._names, self._steps, strict=True):
             budget.spend(cost)
             errors = self._validator.iter_errors({name: value})
             yield steps, map(paths.read, budget.over(errors))
-
-    def _compiled(self) -> Any:
-        parts = {}
-        for name, (keyword, step) in zip(self._names, self._steps, strict=True):
-            parts[name] = (*self._place, step), ((keyword, str(step)) if keyword in TABLES else ())
-        return self._compile(parts)
 
 
 def compositions(holder: dict[str, Any], tables: Sequence[str] = TABLES) -> Iterator[tuple[str, Any]]:
@@ -203,7 +200,8 @@ def may_divide(schema: Schema, keywords: Sequence[str] = (*LISTS, *TABLES)) -> b
     """Tell whether what these keywords hold can be asked alone, and nothing refers into it."""
     for node in _nodes(schema):
         targets = [node[keyword] for keyword in REFERENCES if isinstance(node.get(keyword), str)]
-        if any(keyword in node for keyword in DEPENDENT) or any(_leads_into(target, keywords) for target in targets):
+        leads_into = any(f"/{keyword}/" in f"{target}/" for target in targets for keyword in keywords)
+        if leads_into or any(keyword in node for keyword in DEPENDENT):
             return False
     return True
 
@@ -217,10 +215,6 @@ def _nodes(schema: Schema) -> Iterator[dict[str, Any]]:
             pending.extend(node.values())
         elif isinstance(node, list):
             pending.extend(node)
-
-
-def _leads_into(reference: str, keywords: Sequence[str]) -> bool:
-    return any(f"/{keyword}/" in f"{reference}/" for keyword in keywords)
 
 
 def moved_place(place: Steps, moved: Mapping[Steps, Steps]) -> Steps:
