@@ -87,7 +87,8 @@ OTHER_FIELDS = """
     send/auto_send skip_validation/validation ignore_errors/errors soft_delete/delete hard_delete/delete mock_run/run
     draft_publish/publish force/force_push allow_overwrite/overwrite prevent_overwrite/overwrite backup_path/path
     require_approval/approval block_user/user exclude_archived/archived hidePrices/prices half_price/price
-    total/subtotal cancel_order/order query/exclude_query tags/excludeTags users/banned_users ip/blocked_ip date/return_date
+    total/subtotal cancel_order/order query/exclude_query tags/excludeTags users/banned_users ip/blocked_ip
+    date/return_date
     message/error_message email/reply_email email/email_verified password/password_hint amount/refund_amount
     limit/rate_limit branch/delete_branch table/drop_table role/remove_role user/user_name key/key_name file/file_path
     address/email_address number/phone_number query/sql_query is_paid/needs_paid timeout/timeout_ms the_dry_run/run
@@ -105,7 +106,8 @@ def test_a_word_more_makes_another_field(pair: str) -> None:
     ("value", "option", "of"),
     [
         ("file_path", "path", ""), ("email", "email_address", ""), ("phoneNumber", "phone", ""),
-        ("my_tags", "tags", ""), ("limit", "limit_value", ""), ("start", "range_start", "/ranges/0"), ("user_name", "name", "/user"),
+        ("my_tags", "tags", ""), ("limit", "limit_value", ""), ("start", "range_start", "/ranges/0"),
+        ("user_name", "name", "/user"),
         ("tags", "exclude_tags", "/exclude"),
     ],
 )  # fmt: skip
