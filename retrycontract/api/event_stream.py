@@ -43,7 +43,10 @@ def begin(agent: Agent, cursor: str | None, last_event_id: str | None) -> Beginn
     """
     mine = Event.objects.of(agent)
     if cursor is not None:
-        return Beginning(_position(cursor))
+        try:
+            return Beginning(Position.parse(cursor))
+        except ValueError:
+            raise Problem(422, "unknown-cursor", "No page begins there; send Last-Event-ID.") from None
     if last_event_id is not None:
         return Beginning(mine.position_behind(int(last_event_id)))
     now = mine.position_now()
@@ -53,13 +56,6 @@ def begin(agent: Agent, cursor: str | None, last_event_id: str | None) -> Beginn
 def frames(page: EventBatch) -> str:
     """Write the events of a page."""
     return "".join(f"id: {event.id}\nevent: {event.type.value}\ndata: {event.body}\n\n" for event in page.events)
-
-
-def _position(cursor: str) -> Position:
-    try:
-        return Position.parse(cursor)
-    except ValueError:
-        raise Problem(422, "unknown-cursor", "No page begins there; send Last-Event-ID.") from None
 
 
 def _at_commas(texts: list[str]) -> list[str]:

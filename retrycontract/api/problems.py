@@ -112,13 +112,12 @@ def refusals(*codes: str) -> dict[Any, Any]:
     by_status: dict[int, list[str]] = {}
     for code in sorted({*ALWAYS, *codes}):
         by_status.setdefault(STATUS[code], []).append(code)
-    return {status: _problem_with(found) for status, found in sorted(by_status.items())}
-
-
-def _problem_with(codes: list[str]) -> Any:
-    types = [f"urn:retrycontract:problem:{code}" for code in codes]
-    narrowed: Any = {"properties": {"code": {"enum": codes}, "type": {"enum": types}}}
-    return Annotated[ProblemOut, Field(json_schema_extra=narrowed)]
+    declared: dict[int, Any] = {}
+    for status, found in sorted(by_status.items()):
+        types = [f"urn:retrycontract:problem:{code}" for code in found]
+        narrowed: Any = {"properties": {"code": {"enum": found}, "type": {"enum": types}}}
+        declared[status] = Annotated[ProblemOut, Field(json_schema_extra=narrowed)]
+    return declared
 
 
 logger = logging.getLogger("retrycontract")
@@ -245,15 +244,6 @@ def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
     return problem_response(error.status_code, code, error.message)
 
 
-def _not_found(_: HttpRequest, __: Http404) -> HttpResponse:
-    return problem_response(404, "not-found", "Nothing of yours has this address. Check the id and the API key.")
-
-
-def _unknown_call(_: HttpRequest, __: CallNotFoundError) -> HttpResponse:
-    detail = "You have no call with this call_id; leave it out to begin a new one."
-    return problem_response(404, "call-not-found", detail)
-
-
 def _ended(_: HttpRequest, error: CallEndedError) -> HttpResponse:
     detail = f"The call has ended ({error.call.state}); leave call_id out to begin a new one."
     return problem_response(409, "call-ended", detail, state=error.call.state, call_id=error.call.public_id)
@@ -275,15 +265,6 @@ def _ambiguous(_: HttpRequest, error: AmbiguousCallError) -> HttpResponse:
     return problem_response(409, "ambiguous-call", detail, candidates=ids)
 
 
-def _reused_key(_: HttpRequest, __: IdempotencyConflictError) -> HttpResponse:
-    detail = "This Idempotency-Key came with another request before; make a new one for each request."
-    return problem_response(422, "idempotency-key-reused", detail)
-
-
-def _unknown_version(_: HttpRequest, __: UnknownVersionError) -> HttpResponse:
-    return problem_response(404, "version-not-found", "The tool has no version with this hash; register it first.")
-
-
 def _invalid_schema(_: HttpRequest, fault: InvalidSchema) -> HttpResponse:
     errors = [shown_fault(fault)]
     detail = "The tool's schema cannot be registered; see 'errors'."
@@ -303,11 +284,6 @@ def shown_warning(warning: SchemaWarning) -> dict[str, str]:
     """Say what a schema's author should know, without the secrets that it may hold there."""
     found = sanitizer()
     return {"pointer": found.redact_pointer(warning.pointer), "detail": found.redact_identifier(warning.reason)}
-
-
-def _unknown_language(_: HttpRequest, __: UnknownLanguageError) -> HttpResponse:
-    detail = f"In which language are the files? Name one of {', '.join(Language)} as 'x-language' in the schema."
-    return problem_response(422, "unknown-language", detail)
 
 
 def _missing_grammar(_: HttpRequest, error: MissingGrammarError) -> HttpResponse:
@@ -349,10 +325,6 @@ def _too_many_waiting(_: HttpRequest, __: TooManyWaitingError) -> HttpResponse:
     return response
 
 
-def _race(_: HttpRequest, __: LostRaceError) -> HttpResponse:
-    return problem_response(503, "busy", "The call changed at the same moment; send the request again.")
-
-
 def _no_database(_: HttpRequest, error: OperationalError) -> HttpResponse:
     # The class alone: a driver's words may quote what was to be stored.
     logger.error("The database did not do what it was asked", extra={"reason": type(error.__cause__).__name__})
@@ -367,27 +339,44 @@ def _crash(_: HttpRequest, error: Exception) -> HttpResponse:
     )
 
 
+# What is said alike each time: the code and the sentence.
+SAID: Final[dict[type[Exception], tuple[str, str]]] = {
+    Http404: ("not-found", "Nothing of yours has this address. Check the id and the API key."),
+    CallNotFoundError: ("call-not-found", "You have no call with this call_id; leave it out to begin a new one."),
+    IdempotencyConflictError: (
+        "idempotency-key-reused",
+        "This Idempotency-Key came with another request before; make a new one for each request.",
+    ),
+    UnknownVersionError: ("version-not-found", "The tool has no version with this hash; register it first."),
+    UnknownLanguageError: (
+        "unknown-language",
+        f"In which language are the files? Name one of {', '.join(Language)} as 'x-language' in the schema.",
+    ),
+    LostRaceError: ("busy", "The call changed at the same moment; send the request again."),
+}
+
+
+def _said(_: HttpRequest, error: Exception) -> HttpResponse:
+    code, detail = next(SAID[kind] for kind in type(error).__mro__ if kind in SAID)
+    return problem_response(STATUS[code], code, detail)
+
+
 HANDLERS: dict[Any, Any] = {
+    **dict.fromkeys(SAID, _said),
     Problem: _problem,
     BodyError: _body,
     HttpError: _http,
-    Http404: _not_found,
-    CallNotFoundError: _unknown_call,
     CallEndedError: _ended,
     CallOfOtherToolError: _other_tool,
     OtherKindError: _other_kind,
     AmbiguousCallError: _ambiguous,
-    IdempotencyConflictError: _reused_key,
-    UnknownVersionError: _unknown_version,
     InvalidSchema: _invalid_schema,
-    UnknownLanguageError: _unknown_language,
     MissingGrammarError: _missing_grammar,
     InvalidToolListError: _invalid_list,
     ToolChangedError: _changed,
     RequestDataTooBig: _too_large,
     WorkUsedUpError: _overdrawn,
     TooManyWaitingError: _too_many_waiting,
-    LostRaceError: _race,
     OperationalError: _no_database,
     Exception: _crash,
 }

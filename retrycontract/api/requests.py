@@ -88,18 +88,15 @@ class ApiKeyAuth(HttpBearer):
             detail = f"This key has made its {per_minute} requests of a minute; wait as long as Retry-After says."
             raise Problem(429, "too-many-requests", detail, headers={"Retry-After": str(wait)})
         key.touch(now)
-        self._refuse_what_is_beyond(key)
-        if self.causes_work:  # what only asks or ends something stays open to whoever has used up its work
-            refuse_overdrawn(key.agent, now=now)
-        follow(agent=key.agent.name)
-        return key.agent
-
-    def _refuse_what_is_beyond(self, key: ApiKey) -> None:
         for scope in self.needed:
             if scope not in key.granted:
                 making = "'retrycontract agent create --scopes'"
                 detail = f"This key has not the scope '{scope}'. Use one that has; {making} makes it."
                 raise Problem(403, "missing-scope", detail)
+        if self.causes_work:  # what only asks or ends something stays open to whoever has used up its work
+            refuse_overdrawn(key.agent, now=now)
+        follow(agent=key.agent.name)
+        return key.agent
 
 
 ANY_KEY = ApiKeyAuth()

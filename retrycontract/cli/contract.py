@@ -76,7 +76,13 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
     for warning in warnings:
         click.echo(f"{schema}, at {warning.pointer or '(root)'}: {warning.reason}", err=True)
     outcome = contract.check(tool, "check", text)
-    click.echo(_as_json(outcome) if as_json or form == "json" else _as_text(outcome))
+    if as_json or form == "json":
+        click.echo(_as_json(outcome))
+    elif outcome.tool_result is not None:
+        click.echo(outcome.tool_result.content)
+    else:
+        said = "".join(f"\n{warning.field_path or '(root)'}: {warning.message}" for warning in outcome.warnings)
+        click.echo(f"valid{said}")
     return VALID if outcome.status == "valid" else INVALID
 
 
@@ -281,13 +287,6 @@ def _speak_mcp(runner: str, options: dict[str, Any]) -> int:
     except ModuleNotFoundError as error:
         # Whichever of the extra's packages was met first: they come together.
         raise WrongInputError('this needs the package mcp: pip install "retrycontract[mcp]"') from error
-
-
-def _as_text(outcome: Outcome) -> str:
-    if outcome.tool_result is not None:
-        return outcome.tool_result.content
-    warnings = "".join(f"\n{warning.field_path or '(root)'}: {warning.message}" for warning in outcome.warnings)
-    return f"valid{warnings}"
 
 
 def _as_json(outcome: Outcome) -> str:

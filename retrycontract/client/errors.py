@@ -69,7 +69,10 @@ class RefusedError(ClientError):
         self.status = reply.status
         self.code = str(problem.get("code", ""))
         self.detail = str(problem.get("detail") or "The answer says nothing more; a proxy may have given it.")
-        self.errors = tuple(_faults(problem))
+        faults = [fault for fault in problem.get("errors") or () if isinstance(fault, dict)]
+        self.errors = tuple(
+            Fault(*(str(fault.get(name, "")) for name in ("pointer", "code", "detail"))) for fault in faults
+        )
         lines = [f"{self.detail} (HTTP {self.status}{self.code and ', '}{self.code})"]
         lines += [f"  {fault.pointer or '(root)'}: {fault.detail}" for fault in self.errors]
         super().__init__("\n".join([*lines, self.advice] if self.advice else lines))
@@ -188,8 +191,3 @@ def _problem(reply: Reply) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return problem if isinstance(problem, dict) else {}
-
-
-def _faults(problem: dict[str, Any]) -> list[Fault]:
-    faults = [fault for fault in problem.get("errors") or () if isinstance(fault, dict)]
-    return [Fault(*(str(fault.get(name, "")) for name in ("pointer", "code", "detail"))) for fault in faults]

@@ -89,7 +89,12 @@ class Feed:
             self._come_back = min(int(fields["retry"][:9]) / 1000, LONGEST_COME_BACK)
         event = self._event(fields) if "data" in fields else None
         self._last_id = fields.get("id", self._last_id)
-        return event if event is not None and self._is_new(event.id) else None
+        if event is None or event.id in self._seen:
+            return None
+        self._seen[event.id] = None
+        if len(self._seen) > MAX_SEEN:
+            self._seen.popitem(last=False)
+        return event
 
     def pause_after(self, failure: Reply | Lost | None) -> float:
         """Say how long to wait before the next try; None is an end in order.
@@ -107,14 +112,6 @@ class Feed:
         if now + pause > self._give_up:
             raise UnreachableError(self._url, failure.reason) if isinstance(failure, Lost) else refusal(failure)
         return pause
-
-    def _is_new(self, event_id: int) -> bool:
-        if event_id in self._seen:
-            return False
-        self._seen[event_id] = None
-        if len(self._seen) > MAX_SEEN:
-            self._seen.popitem(last=False)
-        return True
 
     def _event(self, fields: Mapping[str, str]) -> Event:
         try:

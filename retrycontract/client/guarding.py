@@ -174,7 +174,12 @@ class Guard:
         try:
             _, found = self._adapter().validate_python(ArgsKwargs((), dict(arguments)))
         except NotReadError as error:
-            return {}, [_located(each) for each in error.errors(include_url=False, include_input=False)]
+            wrong = []
+            for each in error.errors(include_url=False, include_input=False):
+                pointer = pointers.from_tokens([str(part) for part in each["loc"]])
+                said = str(each["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
+                wrong.append(_own_error(pointer, said, str(each["type"])))
+            return {}, wrong
         return found, []
 
     def require(self, imported: ImportedTools) -> None:
@@ -271,12 +276,6 @@ def begun_with(client: Client | AsyncClient) -> Session | AsyncSession | None:
 
 def _new_id(guard: Guard) -> str:
     return f"{guard.name[:60]}-{uuid.uuid4().hex}"
-
-
-def _located(error: Mapping[str, Any]) -> ValidationError:
-    pointer = pointers.from_tokens([str(part) for part in error["loc"]])
-    said = str(error["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return _own_error(pointer, said, str(error["type"]))
 
 
 def _own_error(pointer: str, said: str, keyword: str) -> ValidationError:

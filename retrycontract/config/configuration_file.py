@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,11 @@ WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no":
 def load_configuration(path: str | Path = DEFAULT_PATH, environ: Mapping[str, str] | None = None) -> RetryConfiguration:
     """Read the file, if there is one, and let the environment override it; raises ConfigurationError."""
     configuration = RetryConfiguration.from_mapping(_read(Path(path)), source=str(path))
-    for name, value in _from_environment(environ or {}):
+    for name in sorted(SETTINGS):
+        text = (environ or {}).get(variable(name))
+        if text is None:
+            continue
+        value = _value(name, text)
         try:
             configuration = replace(configuration, **{name: value})
         except ConfigurationError as error:
@@ -52,8 +56,13 @@ def _read(path: Path) -> Mapping[str, Any]:
     for key in ROOT:
         if not isinstance(section, Mapping):
             raise ConfigurationError(str(path), key, "must be a mapping")
-        for name in section:
-            _refuse_misspelt(str(name), key, str(path), "" if section is document else "tools.")
+        for name in (str(name) for name in section if str(name).lower() != key):
+            from retrycontract.contract.advice.names import slips_between  # seldom needed, and not quick to load
+
+            # A name that is unlike the key belongs to others who read the file.
+            if slips_between(name.lower(), key) is not None:
+                above = "" if section is document else "tools."
+                raise ConfigurationError(str(path), f"{above}{name}", f"unknown key; did you mean {above + key!r}?")
         section = next((value for name, value in section.items() if str(name).lower() == key), {}) or {}
     if not isinstance(section, Mapping):
         raise ConfigurationError(str(path), "tools.validation", "must be a mapping of sections")
@@ -112,26 +121,9 @@ def _refuse_misplaced(document: Any, source: str) -> None:
             raise ConfigurationError(source, path, f"nothing reads this here; did you mean {place!r}?")
 
 
-def _refuse_misspelt(name: str, key: str, source: str, above: str) -> None:
-    """Refuse a name that is nearly the key; what is unlike it belongs to others who read the file."""
-    if name.lower() == key:
-        return
-    from retrycontract.contract.advice.names import slips_between  # seldom needed, and it takes a tenth of a second
-
-    if slips_between(name.lower(), key) is not None:
-        raise ConfigurationError(source, f"{above}{name}", f"unknown key; did you mean {above + key!r}?")
-
-
 def variable(name: str) -> str:
     """Give the environment variable of a setting."""
     return PREFIX + name.upper()
-
-
-def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
-    for name in sorted(SETTINGS):
-        text = environ.get(variable(name))
-        if text is not None:
-            yield name, _value(name, text)
 
 
 def _value(name: str, text: str) -> Any:

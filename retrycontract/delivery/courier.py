@@ -34,15 +34,11 @@ def send_email(
     connection = get_connection()
     email = EmailMessage(subject, text, sender, list(recipients), headers=headers, connection=connection)
     try:
-        within(seconds, lambda: _send(email), abort=lambda: _hang_up(connection))
+        within(seconds, email.send, abort=lambda: _hang_up(connection))
     except TimeoutError:
         raise UndeliveredError("the mail server did not answer in time") from None
     except (OSError, SMTPException, ValueError) as error:
         raise UndeliveredError(f"the e-mail was not taken: {type(error).__name__}: {error}") from None
-
-
-def _send(email: EmailMessage) -> None:
-    email.send()
 
 
 def _hang_up(connection: Any) -> None:

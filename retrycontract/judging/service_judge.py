@@ -64,7 +64,8 @@ class ServiceJudge:
     def import_tools(self, tools: Sequence[DeclaredTool], kind: Kind = Kind.TOOL_CALL) -> Steps[dict[str, str]]:
         """Import the list in one request; settings or a kind of their own need one more for each tool."""
         # Taken out here, since the service refuses the whole list for one name that it cannot read.
-        refused = {tool.name: "its name cannot be registered" for tool in tools if not _is_name(tool.name)}
+        odd = [tool.name for tool in tools if not (0 < len(tool.name) <= MAX_NAME and tool.name.isprintable())]
+        refused = dict.fromkeys(odd, "its name cannot be registered")
         named = [tool for tool in tools if tool.name not in refused]
         listed = [{"name": tool.name, "description": tool.description, "inputSchema": tool.schema} for tool in named]
         done = yield partial(self.client.register_tools, listed)
@@ -81,13 +82,19 @@ class ServiceJudge:
     def judge(self, output: ModelOutput) -> Steps[Verdict]:
         """Submit one attempt and wait for its verdict."""
         tool = self.registered.get(output.tool_name)
+        # Say what the service keeps beside the output, and how it is to write the feedback.
+        account = {name: value for name, value in output.generation.items() if value is not None}
+        if output.api_error is not None:
+            account |= {"api_error": output.api_error, "gives_up": output.gives_up}
+        if output.feedback.form is not FeedbackForm.ERRORS:
+            account["feedback"] = {"form": output.feedback.form.value, "max_length": output.feedback.max_length}
         outcome = yield partial(
             # A new id for each attempt: in a session, one that came before would continue its call.
             self.client.submit, output.tool_name, f"{self.origin}-{uuid.uuid4().hex}", output.value,
             call_id=output.call_id, finish_reason=output.finish_reason, kind=output.kind.value,
             callback_error=output.failure or _rejection(tool, output), max_attempts=self.max_attempts,
             version=self.versions.get(output.tool_name), traceparent=TRACE.get(),
-            **{**self.details, **_account(output)},
+            **{**self.details, **account},
         )  # fmt: skip
         if outcome.status is None and not outcome.state.has_ended and not self.is_patient:
             raise NotJudgedError("the service did not judge it in time")
@@ -154,16 +161,6 @@ class ServiceJudge:
         return found
 
 
-def _account(output: ModelOutput) -> dict[str, Any]:
-    """Say what the service keeps beside the output, and how it is to write the feedback."""
-    account = {name: value for name, value in output.generation.items() if value is not None}
-    if output.api_error is not None:
-        account |= {"api_error": output.api_error, "gives_up": output.gives_up}
-    if output.feedback.form is not FeedbackForm.ERRORS:
-        account["feedback"] = {"form": output.feedback.form.value, "max_length": output.feedback.max_length}
-    return account
-
-
 def _rejection(tool: Tool | None, output: ModelOutput) -> tuple[ValidationError, ...] | None:
     """Say what a tool's own checks have against an output, as the service cannot run them."""
     if tool is None or not tool.checks or output.api_error is not None:
@@ -193,7 +190,3 @@ async def _first_awaited(most: int, listed: AsyncIterator[T]) -> list[T]:
         except StopAsyncIteration:
             break
     return found
-
-
-def _is_name(name: str) -> bool:
-    return 0 < len(name) <= MAX_NAME and name.isprintable()

@@ -55,7 +55,8 @@ def read_yaml(source: str) -> Iterator[SourceFault]:
     try:
         # PyYAML may be installed without libyaml, and then has no CSafeLoader.
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        if all(_is_null(document) for document in yaml.compose_all(source, Loader=loader)):
+        documents = yaml.compose_all(source, Loader=loader)
+        if all(document is None or document.tag == "tag:yaml.org,2002:null" for document in documents):
             yield placeholder("comments")
     except yaml.MarkedYAMLError as error:
         # A line that ended has no colon to come: it is told at its own place, and not as cut off.
@@ -66,10 +67,6 @@ def read_yaml(source: str) -> Iterator[SourceFault]:
         yield SourceFault(FaultKind.SYNTAX, "it holds a character that YAML does not allow")
     except RecursionError:
         yield TOO_DEEP
-
-
-def _is_null(document: Any) -> bool:
-    return document is None or document.tag == "tag:yaml.org,2002:null"
 
 
 def _yaml_fault(reason: str, mark: object, source: str) -> SourceFault:

@@ -90,12 +90,9 @@ def parse(language: Language, source: str) -> Iterator[SourceFault]:
         fault = SourceFault(FaultKind.TRUNCATED, f"the file was cut off: {reason}", *_place(node, text))
     else:
         fault = SourceFault(FaultKind.SYNTAX, reason, *_place(node, text))
-    yield replace(fault, is_warning=True) if language in LENIENT and not _is_cut(fault, node) else fault
-
-
-def _is_cut(fault: SourceFault, node: Any) -> bool:
     # Browsers supply an implicit end tag by themselves.
-    return fault.kind is FaultKind.TRUNCATED and "implicit" not in node.type
+    is_cut = is_open and "implicit" not in node.type
+    yield replace(fault, is_warning=True) if language in LENIENT and not is_cut else fault
 
 
 def _named(node: Any) -> Iterator[Any]:
@@ -128,19 +125,15 @@ def _faulty(root: Any) -> Iterator[Any]:
 
 def _is_open(node: Any) -> bool:
     """Tell whether a faulty node opens more brackets than it closes, or begins with a quote."""
-    kinds = [leaf.type for leaf in _leaves(node)]
-    balance = sum(kind in OPENERS or kind == "${" for kind in kinds) - sum(kind in CLOSERS for kind in kinds)
-    return balance > 0 or bool(kinds and kinds[0] in STRINGS)
-
-
-def _leaves(node: Any) -> Iterator[Any]:
-    pending = [node]
+    kinds, pending = [], [node]
     while pending:
         current = pending.pop()
         if current.child_count:
             pending.extend(reversed(current.children))
         else:
-            yield current
+            kinds.append(current.type)
+    balance = sum(kind in OPENERS or kind == "${" for kind in kinds) - sum(kind in CLOSERS for kind in kinds)
+    return balance > 0 or bool(kinds and kinds[0] in STRINGS)
 
 
 def _place(node: Any, text: bytes) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Literal, Unpack
 
 from retrycontract.contract import events
-from retrycontract.contract.checks.failure import Findings, blocks
+from retrycontract.contract.checks.failure import blocks
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import FeedbackForm, FeedbackOptions
@@ -92,7 +92,10 @@ def validate(raw: Any, *, schema: Schema = AGENT_RESPONSE_SCHEMA) -> Valid | Inv
     Raises InvalidSchema for a schema that is none.
     """
     # As text: a dict cannot be the key of a cache.
-    return _verdict(_examiner(json.dumps(schema)).examine(raw), raw, schema)
+    findings = _examiner(json.dumps(schema)).examine(raw)
+    if findings.is_valid:
+        return Valid(typed(findings.parsed, schema))
+    return Invalid("INVALID_JSON" if _is_malformed(findings.errors) else "SCHEMA_VIOLATION", findings.errors, raw)
 
 
 def status_of(trial: Trial) -> ResponseStatus:
@@ -110,12 +113,6 @@ def typed(value: Any, schema: Schema) -> Any:
 @lru_cache(maxsize=64)
 def _examiner(schema: str) -> Examiner:
     return Examiner(Tool(kind=Kind.AGENT_RESPONSE, name=NAME, input_schema=json.loads(schema)))
-
-
-def _verdict(findings: Findings, raw: Any, schema: Schema) -> Valid | Invalid:
-    if findings.is_valid:
-        return Valid(typed(findings.parsed, schema))
-    return Invalid("INVALID_JSON" if _is_malformed(findings.errors) else "SCHEMA_VIOLATION", findings.errors, raw)
 
 
 def _is_malformed(errors: Sequence[ValidationError]) -> bool:

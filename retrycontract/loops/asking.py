@@ -217,13 +217,10 @@ def measure(account: Account, *, attempts: int, seconds: float) -> ExtractionMet
     # One completion without a report and all is estimated: a part that was reported is no total.
     is_estimated = len(reported) < len(usages) or not usages
     if is_estimated:
-        written = sum(_written(completion) for completion in account.completions)
+        arguments = [call.arguments for completion in account.completions for call in completion.tool_calls]
+        written = sum(len(completion.text) for completion in account.completions)
+        written += sum(len(each if isinstance(each, str) else json.dumps(each)) for each in arguments)
         given, taken = account.sent // CHARACTERS_PER_TOKEN, written // CHARACTERS_PER_TOKEN
     else:
         given, taken = sum(use.input_tokens for use in reported), sum(use.output_tokens for use in reported)
     return ExtractionMetrics(attempts, account.calls, seconds, given, taken, is_estimated, account.api_errors)
-
-
-def _written(completion: Completion) -> int:
-    arguments = (call.arguments for call in completion.tool_calls)
-    return len(completion.text) + sum(len(each if isinstance(each, str) else json.dumps(each)) for each in arguments)

@@ -216,11 +216,14 @@ class Run:
             decided = answer.decision.entry
             if decided.keeps_output:
                 return self.verdict.accepted(self._accepted(answer))
-            corrected = _corrected(answer) if decided.takes_arguments else None
+            corrected = None
+            if decided.takes_arguments:
+                corrected = answer.corrected if answer.patch is None else _of_the_answer(answer)
             if corrected is None:  # a correction of what is not held here is read as a hint
                 self.verdict, self.guidance = self.verdict.reopened(answer.max_attempts), answer.text
                 return None
-            verdict = yield from self.submit(self._as_submitted(corrected))
+            # Written as the model would: a file is text already, text in data would be read as JSON.
+            verdict = yield from self.submit(corrected if self.tool.kind is Kind.SOURCE_FILE else as_text(corrected))
             if verdict.is_valid:
                 return verdict
         return None
@@ -258,10 +261,6 @@ class Run:
             raise Exhausted(self.history, NOT_HELD.format(number=answer.base_attempt))
         return value
 
-    def _as_submitted(self, corrected: Any) -> Any:
-        """Write a corrected value as the model would: a file is text already, text in data would be read as JSON."""
-        return corrected if self.tool.kind is Kind.SOURCE_FILE else as_text(corrected)
-
     def _waited(self, failure: ApiFailure, number: int) -> Steps[bool]:
         """Wait after an API error; False where it has cost an attempt."""
         pause = self.asker.pause(failure, number, self.account.waited)
@@ -285,10 +284,6 @@ def budget(given: int | None, *, most: int = MOST_ATTEMPTS) -> int | None:
     return given
 
 
-def _corrected(answer: Any) -> Any:
-    return answer.corrected if answer.patch is None else _of_the_answer(answer)
-
-
 def _of_the_answer(answer: Any) -> Any:
     """Give the arguments that an answer leads to; None where they rest on what another process sent."""
     try:
@@ -305,16 +300,15 @@ def _log(trial: Trial, tool: Tool) -> None:
         logger.info("[RETRY %d] API error: %s: %s", trial.number, name, trial.api_error)
         return
     errors = [error for error in trial.errors if blocks(error)]
-    said = [_said(error, tool) for error in errors[:MAX_LOGGED]]
+    # A compiler's words hold nothing worth hiding, data may.
+    said = [
+        error.message
+        if tool.kind is Kind.SOURCE_FILE and error.keyword != "callback"
+        else f"{shown_pointer(error.field_path)} ({error.error_code})"
+        for error in errors[:MAX_LOGGED]
+    ]
     more = [f"and {len(errors) - MAX_LOGGED} more"] if len(errors) > MAX_LOGGED else []
     logger.info("[RETRY %d] Validation: %s: %s", trial.number, name, "; ".join(said + more))
-
-
-def _said(error: ValidationError, tool: Tool) -> str:
-    """Name an error; a compiler's words hold nothing worth hiding, data may."""
-    if tool.kind is Kind.SOURCE_FILE and error.keyword != "callback":
-        return error.message
-    return f"{shown_pointer(error.field_path)} ({error.error_code})"
 
 
 def pursue(run: Run, compose: Callable[[Run], Sequence[Message]], read: Callable[[Completion], Any]) -> Steps[Verdict]:

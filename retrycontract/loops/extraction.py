@@ -171,7 +171,10 @@ class _Extraction:
         self._options = known_options(options, ExtractionOptions)
         self._instance_of = schema.model_validate if hasattr(schema, "model_json_schema") else None
         declared = schema.model_json_schema() if self._instance_of else schema
-        contract, name = options.get("contract"), options.get("name") or _name(declared)
+        title = declared.get("title") if isinstance(declared, dict) else None
+        if not (isinstance(title, str) and 0 < len(title) <= 300 and title.isprintable()):
+            title = "extraction"
+        contract, name = options.get("contract"), options.get("name") or title
         most = budget(options.get("max_attempts"))
         tool = Tool(
             kind=Kind.EXTRACTION, name=name, input_schema=declared,
@@ -196,7 +199,13 @@ class _Extraction:
             try:
                 verdict = (yield from run.begin()) or (yield from self._turns())
             except Exhausted as end:
-                raise MaxRetriesExceeded(run.attempts, end.history, _raw(run), run.metrics, end.answer) from None
+                # Turn by turn its words, and the arguments of its calls where it said none.
+                said = [
+                    completion.text or "\n".join(str(call.arguments) for call in completion.tool_calls)
+                    for completion in run.account.completions
+                ]
+                raw = "\n\n".join(filter(None, said))
+                raise MaxRetriesExceeded(run.attempts, end.history, raw, run.metrics, end.answer) from None
             return self._value(verdict.value), run.metrics
 
     def _turns(self) -> Steps[Verdict]:
@@ -253,7 +262,11 @@ class _Extraction:
         match call.name:
             # With a guard, as a bare name in a pattern would be bound instead of compared.
             case name if name == EXAMPLE:
-                return self._example(), False, None
+                found = example_of(self._examiner.tool)
+                if not found.conforms:
+                    return f"There is no example: {found.problem}", False, None
+                shown = json.dumps({"data": found.value}, ensure_ascii=False)
+                return f"This conforms; the values are made up:\n{shown}", False, None
             case name if name in (VALIDATE, SUBMIT):
                 return (yield from self._checked(call, completion))
         reason = f"There is no tool of that name; call {', '.join(TOOL_NAMES)}."
@@ -290,12 +303,6 @@ class _Extraction:
         """Give the newest attempt's feedback, as whoever judged it has written it."""
         return self._run.history[-1].feedback
 
-    def _example(self) -> str:
-        found = example_of(self._examiner.tool)
-        if not found.conforms:
-            return f"There is no example: {found.problem}"
-        return f"This conforms; the values are made up:\n{json.dumps({'data': found.value}, ensure_ascii=False)}"
-
     def _value(self, value: Any) -> Any:
         return self._instance_of(value) if self._instance_of else value
 
@@ -309,25 +316,7 @@ class _Extraction:
                 raise
             # Without the input, which may hold a secret and has no place in an error.
             for found in error.errors(include_input=False, include_url=False)[:MAX_LOCATED]:
-                yield _located(found["loc"], found["msg"])
-
-
-def _located(location: Sequence[str | int], message: str) -> ValidationError:
-    pointer = pointers.from_tokens([str(part) for part in location])
-    # What pydantic puts before a validator's own words.
-    said = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, pointer, said, keyword="plugin")
-
-
-def _raw(run: Run) -> str:
-    """Give what the model wrote, turn by turn: its words, and the arguments of its calls where it said none."""
-    said = [
-        completion.text or "\n".join(str(call.arguments) for call in completion.tool_calls)
-        for completion in run.account.completions
-    ]
-    return "\n\n".join(filter(None, said))
-
-
-def _name(schema: Schema) -> str:
-    title = schema.get("title") if isinstance(schema, dict) else None
-    return title if isinstance(title, str) and 0 < len(title) <= 300 and title.isprintable() else "extraction"
+                pointer = pointers.from_tokens([str(part) for part in found["loc"]])
+                # What pydantic puts before a validator's own words.
+                said = found["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+                yield ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, pointer, said, keyword="plugin")

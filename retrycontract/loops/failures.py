@@ -102,19 +102,15 @@ def failure_of(error: Exception, *, now: datetime | None = None) -> ApiFailure |
     if code in PASSING_CODES:
         return ApiFailure(f"{code} ({name})", status, retry_after=after)
     if status is not None:
-        return _refusal(error, status, after)
+        passes = (status in PASSING or status >= 500 or status < 400) and _read(error, "code") != EMPTY_ACCOUNT
+        said = f"HTTP {status} ({type(error).__name__})"
+        if passes:
+            return ApiFailure(said, status, retry_after=after)
+        return ApiFailure(f"{said}: {ADVICE.get(status, ADVICE[400])}", status, is_final=True)
     broken = not BROKEN_CONNECTION.isdisjoint(kind.__name__ for kind in type(error).__mro__)
     if broken or (isinstance(error, OSError | EOFError | json.JSONDecodeError) and not isinstance(error, OF_FILES)):
         return ApiFailure(f"no answer ({name})", retry_after=after)
     return None
-
-
-def _refusal(error: Exception, status: int, after: float) -> ApiFailure:
-    passes = (status in PASSING or status >= 500 or status < 400) and _read(error, "code") != EMPTY_ACCOUNT
-    said = f"HTTP {status} ({type(error).__name__})"
-    if passes:
-        return ApiFailure(said, status, retry_after=after)
-    return ApiFailure(f"{said}: {ADVICE.get(status, ADVICE[400])}", status, is_final=True)
 
 
 def _status(error: Exception) -> int | None:

@@ -94,7 +94,14 @@ class OpenAIModel:
         self, messages: Sequence[Message], /, *, tools: Sequence[OfferedTool] = ()
     ) -> Completion | Awaitable[Completion]:
         """Ask for a chat completion; raises what the client raises."""
-        options = self._options | ({"tools": [_openai_tool(tool) for tool in tools]} if tools else {})
+        offered = [
+            {
+                "type": "function",
+                "function": {"name": it.name, "description": it.description, "parameters": it.parameters},
+            }
+            for it in tools
+        ]
+        options = self._options | ({"tools": offered} if offered else {})
         answer = self._client.chat.completions.create(messages=[_openai_message(each) for each in messages], **options)
         return _read(answer, _openai_completion)
 
@@ -110,7 +117,8 @@ class AnthropicModel:
         self, messages: Sequence[Message], /, *, tools: Sequence[OfferedTool] = ()
     ) -> Completion | Awaitable[Completion]:
         """Ask for a message; raises what the client raises."""
-        options = self._options | ({"tools": [_anthropic_tool(tool) for tool in tools]} if tools else {})
+        offered = [{"name": it.name, "description": it.description, "input_schema": it.parameters} for it in tools]
+        options = self._options | ({"tools": offered} if offered else {})
         system = "\n\n".join(str(each["content"]) for each in messages if each["role"] in ("system", "developer"))
         options |= {"system": system} if system else {}
         answer = self._client.messages.create(messages=_anthropic_messages(messages), **options)
@@ -167,25 +175,17 @@ def _any_completion(answer: Any) -> Completion:
     return answer if isinstance(answer, Completion) else Completion(str(answer))
 
 
-def _openai_tool(tool: OfferedTool) -> dict[str, Any]:
-    declared = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": declared}
-
-
 def _openai_message(message: Message) -> Message:
     # Anthropic's word for a failed call; OpenAI refuses members that it does not know.
     message = {name: value for name, value in message.items() if name != "is_error"}
     if "tool_calls" not in message:
         return message
-    calls = [
-        {**call, "function": {**call["function"], "arguments": _text(call["function"]["arguments"])}}
-        for call in message["tool_calls"]
-    ]
+    calls = []
+    for call in message["tool_calls"]:
+        given = call["function"]["arguments"]
+        function = call["function"] | {"arguments": given if isinstance(given, str) else json.dumps(given)}
+        calls.append({**call, "function": function})
     return {**message, "tool_calls": calls}
-
-
-def _text(arguments: Any) -> str:
-    return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 def _openai_completion(answer: Any) -> Completion:
@@ -200,10 +200,6 @@ def _openai_completion(answer: Any) -> Completion:
         usage=_usage(answer.usage, "prompt_tokens", "completion_tokens"),
         finish_reason=choice.finish_reason,
     )
-
-
-def _anthropic_tool(tool: OfferedTool) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
 def _anthropic_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
@@ -233,15 +229,11 @@ def _blocks(message: Message) -> Iterator[dict[str, Any]]:
     elif isinstance(content, list):
         yield from content
     for call in message.get("tool_calls") or ():
+        arguments = call["function"]["arguments"]
+        value = parse_json(arguments)[0] if isinstance(arguments, str) else arguments
+        # The model's own mistake has to go back into the conversation, where the API takes nothing but an object.
         yield {"type": "tool_use", "id": call["id"], "name": call["function"]["name"],
-               "input": _object(call["function"]["arguments"])}  # fmt: skip
-
-
-def _object(arguments: Any) -> dict[str, Any]:
-    """Give the arguments as the object that Anthropic asks for."""
-    value = parse_json(arguments)[0] if isinstance(arguments, str) else arguments
-    # The model's own mistake has to go back into the conversation, where the API takes nothing but an object.
-    return value if isinstance(value, dict) else {"arguments": arguments}
+               "input": value if isinstance(value, dict) else {"arguments": arguments}}  # fmt: skip
 
 
 def _anthropic_completion(answer: Any) -> Completion:

@@ -159,7 +159,11 @@ class _Generation:
                 raise ImplementationError(self._file, end.history, end.answer, run.metrics) from None
         # By identity: a person's acceptance makes a verdict of its own beside the one that the judge gave.
         passed = verdict is run.verdict  # and else a person took it as it is
-        source = str(verdict.value) if passed else self._accepted(str(verdict.value))
+        source = str(verdict.value)
+        if not passed:  # the file is taken out of what was accepted, as well as that goes
+            answer = without_thoughts(source, has_tags=self._language.has_tags)
+            told = find_code(answer, self._language, self._file).told
+            source = told.text if told else answer
         if passed and self._target is not None:
             # A step, as is everything that touches the outside: an error of the disk is raised in the loop.
             writing = partial(write_whole, self._target, source)
@@ -184,12 +188,6 @@ class _Generation:
         prompt = f"{once_answered(prompt)}\n\n{run.guidance}" if run.guidance else prompt
         self._prompts.append(prompt)
         return ({"role": "user", "content": prompt},)
-
-    def _accepted(self, answer: str) -> str:
-        """Take the file out of what a person accepted as it is, as well as that goes."""
-        answer = without_thoughts(answer, has_tags=self._language.has_tags)
-        told = find_code(answer, self._language, self._file).told
-        return told.text if told else answer
 
 
 def _text(completion: Completion) -> str:

@@ -207,20 +207,18 @@ class PostgresqlCopies:
         found = shutil.which(program)
         if found is None:
             raise _MissingProgramError(program)
+        options = self.database.get("OPTIONS") or {}
+        places = {variable: str(self.database[name]) for name, variable in PLACES.items() if self.database.get(name)}
+        places |= {variable: str(options[name]) for name, variable in OPTIONS.items() if options.get(name)}
         run = subprocess.run(
             # Password and place in the environment: everybody on the machine can read a program's arguments.
-            [found, *arguments], env=os.environ | self._environment(), stdout=out or subprocess.PIPE,
+            [found, *arguments], env=os.environ | places, stdout=out or subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
         if run.returncode:
             reason = next((line for line in run.stderr.splitlines() if "error" in line.lower()), run.stderr.strip())
             raise CopyError(f"{reason}. Nothing was changed.")
         return run.stdout or ""
-
-    def _environment(self) -> dict[str, str]:
-        options = self.database.get("OPTIONS") or {}
-        places = {variable: str(self.database[name]) for name, variable in PLACES.items() if self.database.get(name)}
-        return places | {variable: str(options[name]) for name, variable in OPTIONS.items() if options.get(name)}
 
 
 class _MissingProgramError(CopyError):
@@ -293,7 +291,12 @@ def restore(path: Path, *, now: datetime, may_replace: bool) -> Path | None:
         kept = _free_name(settings.RETRYCONTRACT.data_dir / f"before-restore-{now:%Y%m%d-%H%M%S}", copies.suffix)
         copies.keep(kept)
     copies.replace_by(path)
-    _note("data.restored", path.name, now, rows=_count(), kept=kept.name if kept else None)
+    rows = 0
+    with connection.cursor() as cursor:
+        for table in _ours(connection.introspection.table_names()):
+            cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(table)}")  # noqa: S608 - our table
+            rows += cursor.fetchone()[0]
+    _note("data.restored", path.name, now, rows=rows, kept=kept.name if kept else None)
     return kept
 
 
@@ -317,16 +320,6 @@ def _note(event_name: str, file: str, now: datetime, **more: Any) -> None:
     with write_transaction(), connection.cursor() as cursor:
         places = ", ".join(["%s"] * len(event))
         cursor.execute(f"INSERT INTO retrycontract_event ({columns}) VALUES ({places})", list(event.values()))  # noqa: S608 - our names
-
-
-def _count() -> int:
-    """Count the rows of ours that are there."""
-    rows = 0
-    with connection.cursor() as cursor:
-        for table in _ours(connection.introspection.table_names()):
-            cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(table)}")  # noqa: S608 - our table
-            rows += cursor.fetchone()[0]
-    return rows
 
 
 def _ours(tables: Iterable[str]) -> list[str]:

@@ -144,21 +144,17 @@ def read_servers(path: Path, environment: Mapping[str, str]) -> dict[str, Server
 def _is_disabled(entry: Any) -> bool:
     if not isinstance(entry, dict):
         return False
-    _refuse_misspelt(entry)
-    for name in ("disabled", "enabled"):
-        if not isinstance(entry.get(name, False), bool):
-            raise WrongInputError(f"{name} is not true or false")
-    return entry.get("disabled", False) or not entry.get("enabled", True)
-
-
-def _refuse_misspelt(entry: Mapping[str, Any]) -> None:
-    """Refuse a key that is nearly one of ours; clients have keys of their own, which are unlike."""
+    # A key that is nearly one of ours is misspelt; clients have keys of their own, which are unlike.
     for key in entry.keys() - KEYS:
         from retrycontract.contract.advice.names import slips_between  # seldom needed, and not quick to load
 
         for known in sorted(KEYS | IN_FULL.keys()):
             if slips_between(key.lower(), known) is not None:
                 raise WrongInputError(f"{key!r} is unknown; did you mean {IN_FULL.get(known, known)!r}?")
+    for name in ("disabled", "enabled"):
+        if not isinstance(entry.get(name, False), bool):
+            raise WrongInputError(f"{name} is not true or false")
+    return entry.get("disabled", False) or not entry.get("enabled", True)
 
 
 def _server(name: str, entry: Any, environment: Mapping[str, str]) -> Server:

@@ -155,7 +155,13 @@ class Checkpoint:
     async def _submit(
         self, call: ConnectionCall, output: Any, patience: ClientPatience, if_valid: Forward
     ) -> Forward | Refusal:
-        verdict = await self._verdict(call, output)
+        attempt = ModelOutput(call.tool_name, output, call_id=call.call_id)
+        async with self._at_once:
+            try:
+                verdict = await verdict_on(self._judge, attempt)
+            # Rejected, expired or forgotten since its last attempt: this one begins a new call.
+            except CallNotOpenError:
+                verdict = await verdict_on(self._judge, replace(attempt, call_id=None))
         call.take_over(verdict)
         match verdict.status:
             case Status.VALID:
@@ -165,15 +171,6 @@ class Checkpoint:
             case Status.BLOCKED | Status.UNAVAILABLE:
                 return await self._ask(call, verdict, patience)
         assert_never(verdict.status)
-
-    async def _verdict(self, call: ConnectionCall, output: Any) -> Verdict:
-        attempt = ModelOutput(call.tool_name, output, call_id=call.call_id)
-        async with self._at_once:
-            try:
-                return await verdict_on(self._judge, attempt)
-            # Rejected, expired or forgotten since its last attempt: this one begins a new call.
-            except CallNotOpenError:
-                return await verdict_on(self._judge, replace(attempt, call_id=None))
 
     async def _ask(self, call: ConnectionCall, verdict: Verdict, patience: ClientPatience) -> Refusal | Forward:
         blocked = _feedback(verdict)
@@ -201,21 +198,18 @@ class Checkpoint:
             arguments = answer.arguments
         except CorrectionError:  # it was the attempt of another connection
             return _told(f"{answer.text}\n\nThe gateway no longer has what the answer refers to. {NOTHING_RAN}")
-        did = "corrected" if answer.decision.entry.takes_arguments else "accepted"
-        answered = Forward(arguments, self._note(call.tool_name, did, answer.operator_text, arguments))
+        did, tool = "corrected" if answer.decision.entry.takes_arguments else "accepted", call.tool_name
+        shown = json.dumps(self._sanitizer.redact(arguments), ensure_ascii=False)
+        lines = [
+            f"A person {did} the arguments of your Blocked call of tool '{tool}'. It was executed with these,",
+            "and the result below is that call's. If you sent other arguments just now, they were not executed.",
+            visible(shown) if len(shown) <= MAX_SHOWN else "(too long to repeat here)",
+            *(f"> {visible(line)}" for line in answer.operator_text.strip().splitlines()),
+        ]
+        answered = Forward(arguments, "\n".join(lines))
         if answer.decision.entry.keeps_output:
             return answered
         return await self._submit(call, as_text(arguments), patience, answered)  # checked again, like any attempt
-
-    def _note(self, tool_name: str, did: str, words: str, arguments: Any) -> str:
-        shown = json.dumps(self._sanitizer.redact(arguments), ensure_ascii=False)
-        lines = [
-            f"A person {did} the arguments of your Blocked call of tool '{tool_name}'. It was executed with these,",
-            "and the result below is that call's. If you sent other arguments just now, they were not executed.",
-            visible(shown) if len(shown) <= MAX_SHOWN else "(too long to repeat here)",
-            *(f"> {visible(line)}" for line in words.strip().splitlines()),
-        ]
-        return "\n".join(lines)
 
 
 def _feedback(verdict: Verdict) -> Refusal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -13,7 +13,6 @@ from typing import Any
 import mcp_types as types
 
 from retrycontract.checking import compiled_or_apart
-from retrycontract.contract.json_types import Schema
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.examples import example_of
 from retrycontract.contract.tool import DATA, Tool, data_input
@@ -86,20 +85,30 @@ class Extractions:
 
     async def listed(self) -> list[types.Tool]:
         """Declare three tools for each extraction."""
-        names = await settled(self._judge.tools(Kind.EXTRACTION))
-        tools = [await settled(self._judge.tool(name)) for name in names]
-        return [declared for tool in tools for declared in _declared(tool.name, tool.input_schema)]
+        listed: list[types.Tool] = []
+        for name in await settled(self._judge.tools(Kind.EXTRACTION)):
+            takes = data_input((await settled(self._judge.tool(name))).input_schema)
+            takes["properties"] |= {"call_id": CALL_ID}
+            listed += [
+                types.Tool(
+                    name=step.tool_name(name),
+                    description=DESCRIPTIONS[step].format(name=name),
+                    input_schema={"type": "object", "properties": {}} if step is ExtractionStep.EXAMPLE else takes,
+                )
+                for step in ExtractionStep
+            ]
+        return listed
 
     async def find(self, tool_name: str) -> ExtractionRequest | None:
         """Tell which step of which extraction a tool is."""
         # Most calls are of no extraction, and need not ask the judge which there are.
         if not tool_name.startswith(tuple(f"{step}_" for step in ExtractionStep)):
             return None
-        asked = _steps(await settled(self._judge.tools(Kind.EXTRACTION))).get(tool_name)
-        if asked is None:
-            return None
-        step, name = asked
-        return ExtractionRequest(step, await settled(self._judge.tool(name)))
+        for name in await settled(self._judge.tools(Kind.EXTRACTION)):
+            for step in ExtractionStep:
+                if step.tool_name(name) == tool_name:
+                    return ExtractionRequest(step, await settled(self._judge.tool(name)))
+        return None
 
 
 def read_data(arguments: Mapping[str, Any]) -> tuple[Any, str | None]:
@@ -108,18 +117,3 @@ def read_data(arguments: Mapping[str, Any]) -> tuple[Any, str | None]:
     if arguments.keys() <= {DATA, "call_id"} and DATA in arguments:
         return arguments[DATA], call_id if isinstance(call_id, str) else None
     return dict(arguments), None
-
-
-def _steps(names: Iterable[str]) -> dict[str, tuple[ExtractionStep, str]]:
-    return {step.tool_name(name): (step, name) for name in names for step in ExtractionStep}
-
-
-def _declared(name: str, schema: Schema) -> Iterator[types.Tool]:
-    takes = data_input(schema)
-    takes["properties"] |= {"call_id": CALL_ID}
-    for step in ExtractionStep:
-        yield types.Tool(
-            name=step.tool_name(name),
-            description=DESCRIPTIONS[step].format(name=name),
-            input_schema={"type": "object", "properties": {}} if step is ExtractionStep.EXAMPLE else takes,
-        )

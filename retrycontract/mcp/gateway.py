@@ -133,7 +133,14 @@ class Gateway:
         elif message.is_call:
             await self._take_call(message)
         elif message.method == "notifications/cancelled":
-            await self._cancel(message)
+            key = messages.key_of(message.params.get("requestId"))
+            # What was cancelled is owed no answer, and none of ours must be given when the upstream ends.
+            self._forwarded.pop(key, None)
+            self._spans.cancel(key)
+            if key in self._being_judged:
+                self._being_judged[key][1].cancel()
+            else:
+                await self._send_upstream(message)
         # What was sent behind a call reaches the server behind it; a ping only asks whether anybody is there.
         elif message.is_request and message.method != "ping" and self._being_judged:
             self._tasks.start_soon(self._forward_in_turn, message, self._turns.take())
@@ -155,16 +162,6 @@ class Gateway:
         # Noted at once: the client's next message may be its cancellation.
         self._being_judged[request.key] = (request, scope := anyio.CancelScope())
         self._tasks.start_soon(self._judge_call, request, self._turns.take(), scope)
-
-    async def _cancel(self, message: Message) -> None:
-        key = messages.key_of(message.params.get("requestId"))
-        # What was cancelled is owed no answer, and none of ours must be given when the upstream ends.
-        self._forwarded.pop(key, None)
-        self._spans.cancel(key)
-        if key in self._being_judged:
-            self._being_judged[key][1].cancel()
-        else:
-            await self._send_upstream(message)
 
     async def _judge_call(self, request: Message, turn: anyio.Event, scope: anyio.CancelScope) -> None:
         self._spans.join(request)

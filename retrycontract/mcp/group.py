@@ -200,7 +200,9 @@ class ServerGroup:
             elif message.is_request:
                 self._tasks.start_soon(self._answer, message)
             elif message.method is None:
-                await self._hand_back(message)
+                asker, request_id = self._questions.pop(message.key, (None, None))
+                if asker is not None:
+                    await asker.tell(message.with_id(request_id).text)
             elif message.method == "notifications/cancelled":
                 key = messages.key_of(message.params.get("requestId"))
                 for member in self._members.values():
@@ -231,11 +233,6 @@ class ServerGroup:
             for member in self._members.values()
             if member.greeted is not None and member.fault is None and (not capability or member.offers(capability))
         ]
-
-    async def _hand_back(self, answer: Message) -> None:
-        member, request_id = self._questions.pop(answer.key, (None, None))
-        if member is not None:
-            await member.tell(answer.with_id(request_id).text)
 
     async def _answer(self, request: Message) -> None:
         """Answer a request of the client's here, or have the server answer that it is for."""
@@ -312,7 +309,11 @@ class ServerGroup:
                 asking.start_soon(ask, member)
         items = [item for member in members for item in found[member.name]]
         if what == "tools":
-            items += [_in_place_of(member) for member in self._members.values() if member.fault is not None]
+            # A server that is not there is named where its tools would stand.
+            for absent in (member for member in self._members.values() if member.fault is not None):
+                name, told = f"{absent.name}{BETWEEN}unavailable", f"The MCP server {absent.name!r} is not there: "
+                tool = {"name": name, "description": f"{told}{absent.fault}.", "inputSchema": {"type": "object"}}
+                items.append(json.dumps(tool))
         return messages.result(request.id, f'{{"{what}": [{", ".join(items)}]}}')
 
     async def _pages(self, member: ServerMember, request: Message, what: str) -> list[str]:
@@ -374,10 +375,3 @@ def _unite(into: dict[str, Any], more: Any) -> None:
             _unite(into[name], value)
         else:
             into[name] = into.get(name) or value
-
-
-def _in_place_of(member: ServerMember) -> str:
-    """Name a server that is not there, where its tools would stand."""
-    told = f"The MCP server {member.name!r} is not there: {member.fault}."
-    tool = {"name": f"{member.name}{BETWEEN}unavailable", "description": told, "inputSchema": {"type": "object"}}
-    return json.dumps(tool)

@@ -68,15 +68,17 @@ class LiteLLMVisit(GuardrailVisit):
         if near := get_close_matches("wait", [name for name in given if name != "wait"], 1, 0.7):
             raise NoPayloadError(422, f"additional_provider_specific_params.{near[0][:50]}: did you mean wait?")
         names = [name for name in payload.value if name != "tool_calls"]
-        if payload.value["input_type"] == "response" and (odd := _calls_named(names)) and payload.value[odd]:
+        odd = next((name for name in names if name.replace("_", "").lower() in ("toolcalls", "functioncall")), None)
+        if payload.value["input_type"] == "response" and odd and payload.value[odd]:
             raise NoPayloadError(422, f"{odd[:50]} is not read here: the calls of an answer are tool_calls.")
         if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= LONGEST_WAIT:
             raise NoPayloadError(422, f"additional_provider_specific_params.wait is 0 to {LONGEST_WAIT:g} seconds.")
         session = payload.value.get("litellm_trace_id")
-        calls = [
-            _made(call, session if isinstance(session, str) and not is_unfilled(session) else "")
-            for call in _listed(made)
-        ]
+        session = session if isinstance(session, str) and not is_unfilled(session) else ""
+        if not isinstance(made, list | None) or not all(isinstance(each, dict) for each in made or ()):
+            raise NoPayloadError(422, "tool_calls is a list of calls.")
+        # A custom tool of OpenAI's takes a text, which no schema is held to.
+        calls = [_made(call, session) for call in made or () if call.get("type") != "custom"]
         return self._decision(client, key, calls, wait)
 
     def unchecked(self, payload: Message) -> Said:  # noqa: ARG002 - others look at it
@@ -115,8 +117,20 @@ class AuthorizationVisit(GuardrailVisit):
     def decision(self, client: AsyncClient, key: str, payload: Message) -> Coroutine[Any, Any, Said]:
         """Allow a request whose tool calls are valid."""
         session = self._headers.get(b"mcp-session-id", b"").decode("latin-1")
-        call = _asked(payload, "" if is_unfilled(session) else session)
-        return self._decision(client, key, payload, [call] if call else [])
+        session = "" if is_unfilled(session) else session
+        if payload.repeated is not None:
+            raise NoPayloadError(
+                422, f"{payload.repeated!r} stands twice: one of them could be checked, and the other run."
+            )
+        if payload.method is None and not payload.is_answer:
+            raise NoPayloadError(422, "This is no JSON-RPC message: it has no method, no result and no error.")
+        calls = []
+        if payload.method == "tools/call":
+            name = payload.params.get("name")
+            if not isinstance(name, str):
+                raise NoPayloadError(422, "A tools/call names its tool.")
+            calls = [VisitorsCall(name, "mcp", output_at(payload.text, "params", "arguments"), session)]
+        return self._decision(client, key, payload, calls)
 
     def unchecked(self, payload: Message) -> Said:
         """Refuse the request."""
@@ -130,34 +144,6 @@ class AuthorizationVisit(GuardrailVisit):
 def _refused(payload: Message, reasons: list[str]) -> Said:
     error = {"code": INVALID_PARAMS, "message": "\n\n".join(reasons)}
     return REFUSED, {"jsonrpc": "2.0", "id": payload.value.get("id"), "error": error}
-
-
-def _asked(message: Message, session: str) -> VisitorsCall | None:
-    if message.repeated is not None:
-        raise NoPayloadError(
-            422, f"{message.repeated!r} stands twice: one of them could be checked, and the other run."
-        )
-    if message.method is None and not message.is_answer:
-        raise NoPayloadError(422, "This is no JSON-RPC message: it has no method, no result and no error.")
-    if message.method != "tools/call":
-        return None
-    name = message.params.get("name")
-    if not isinstance(name, str):
-        raise NoPayloadError(422, "A tools/call names its tool.")
-    return VisitorsCall(name, "mcp", output_at(message.text, "params", "arguments"), session)
-
-
-def _calls_named(names: list[str]) -> str | None:
-    return next((name for name in names if name.replace("_", "").lower() in ("toolcalls", "functioncall")), None)
-
-
-def _listed(calls: Any) -> list[dict[str, Any]]:
-    if calls is None:
-        return []
-    if not isinstance(calls, list) or not all(isinstance(each, dict) for each in calls):
-        raise NoPayloadError(422, "tool_calls is a list of calls.")
-    # A custom tool of OpenAI's takes a text, which no schema is held to.
-    return [each for each in calls if each.get("type") != "custom"]
 
 
 def _made(call: dict[str, Any], session: str) -> VisitorsCall:

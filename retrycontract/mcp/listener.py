@@ -187,7 +187,9 @@ class GatewayApp:
             raise RefusedVisitError(503, "Too many requests of this session wait for their answers.")
         # Our own token is for nobody else.
         passed = [pair for pair in scope["headers"] if pair[0] != b"authorization" or not self._settings.token]
-        stream = session.streams.open(passed, [message for message in sent if _is_owed_an_answer(message)])
+        # What is wrong, and names no id, gets an answer too.
+        owed = [it for it in sent if not it.is_answer and (it.id is not None or it.method in (None, "tools/call"))]
+        stream = session.streams.open(passed, owed)
         writer = StreamWriter(stream, send, [(b"mcp-session-id", session.id.encode())] if begins else [])
         is_well = False
         try:
@@ -248,11 +250,6 @@ def _read(text: str) -> list[Message]:
     if read is None:
         raise RefusedVisitError(400, NO_MESSAGE)
     return [read] if isinstance(read, Message) else read
-
-
-def _is_owed_an_answer(message: Message) -> bool:
-    """Tell whether the server or the gateway will answer: also what is wrong, and names no id."""
-    return not message.is_answer and (message.id is not None or message.method in (None, "tools/call"))
 
 
 def _refuse_stateless(sent: list[Message], headers: dict[bytes, str]) -> None:

@@ -227,23 +227,20 @@ class ContractServer:
         if uri == TOOLS_URI:
             return [{"name": name, "description": text} for name, text in (await self._known_tools()).items()]
         if uri == CALLS_URI:
-            return await self._open_calls()
+            # All of the agent's where the service knows them, else those of this connection.
+            known = await settled(self._judge.open_calls())
+            if known is not None:
+                return [{"call_id": call.call_id, "tool": call.tool, "state": call.state} for call in known]
+            return [
+                {"call_id": call.call_id, "tool": call.tool_name, "state": "blocked" if call.is_blocked else "retrying"}
+                for call in self._calls.idle()
+            ]
         name = unquote(uri.removeprefix(f"{TOOLS_URI}/"))
         if name in self._tools:
             return self._tools[name].schema
         if not uri.startswith(f"{TOOLS_URI}/") or name not in await settled(self._judge.tools()):
             raise MCPError(types.INVALID_PARAMS, f"There is no resource {uri}; resources/list names them.")
         return (await settled(self._judge.tool(name))).input_schema
-
-    async def _open_calls(self) -> list[dict[str, Any]]:
-        """List the agent's calls where the service knows them, else those of this connection."""
-        known = await settled(self._judge.open_calls())
-        if known is not None:
-            return [{"call_id": call.call_id, "tool": call.tool, "state": call.state} for call in known]
-        return [
-            {"call_id": call.call_id, "tool": call.tool_name, "state": "blocked" if call.is_blocked else "retrying"}
-            for call in self._calls.idle()
-        ]
 
 
 async def _traced(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:

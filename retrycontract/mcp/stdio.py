@@ -190,7 +190,10 @@ class ProcessConnection:
             if self._is_closed:
                 return 0
             await self._receiver.upstream_ended()
-            if not (self._restart and self._may_restart()):
+            if not self._restart:
+                return status
+            self._restarts.append(time.monotonic())
+            if self._restarts[-1] - self._restarts.pop(0) < PER_SECONDS:
                 return status
             self._upstream.start()
             self._open_pipes()
@@ -214,7 +217,3 @@ class ProcessConnection:
                 await self._receiver.from_upstream(line)
         # It says no more, whether it runs on or not.
         await run_sync(self._upstream.stop)
-
-    def _may_restart(self) -> bool:
-        self._restarts.append(time.monotonic())
-        return self._restarts[-1] - self._restarts.pop(0) >= PER_SECONDS

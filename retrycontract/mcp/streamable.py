@@ -115,7 +115,14 @@ class HttpConnection:
                 self._session = self._version = None
             self._tasks.start_soon(self._ask, text, requests)
         elif not self._is_cancelled_by_closing(sent):
-            await self._tell(text, sent)
+            try:
+                async with self._posted(text, sent) as response:
+                    if response.status_code >= 300:
+                        await self._refused(response, [])
+                    elif any(message.method == "notifications/initialized" for message in sent) and VISIT.get() is None:
+                        self._tasks.start_soon(self.listen)
+            except (httpx2.HTTPError, OSError) as error:
+                logger.warning("A notification did not reach the MCP server: %s", _reason(error))
         return True
 
     @property
@@ -177,16 +184,6 @@ class HttpConnection:
                     scope.cancel()
                     return True
         return False
-
-    async def _tell(self, text: str, sent: Sequence[Message]) -> None:
-        try:
-            async with self._posted(text, sent) as response:
-                if response.status_code >= 300:
-                    await self._refused(response, [])
-                elif any(message.method == "notifications/initialized" for message in sent) and VISIT.get() is None:
-                    self._tasks.start_soon(self.listen)
-        except (httpx2.HTTPError, OSError) as error:
-            logger.warning("A notification did not reach the MCP server: %s", _reason(error))
 
     async def _ask(self, text: str, requests: list[Message]) -> None:
         keys = [request.key for request in requests]

@@ -38,7 +38,14 @@ class Toolbox:
                 as_of = self._changes  # it may change again while the upstream answers
                 self._replace(await self._listing.tools(meta), as_of)
             if new := list(self._unseen.values()):
-                self._note_refused(new, await settled(self._judge.import_tools(new)))
+                refused = await settled(self._judge.import_tools(new))
+                for tool in new:
+                    self._unchecked.discard(tool.name)
+                    if self._unseen.get(tool.name) is tool:  # else it has changed meanwhile, and is shown again
+                        del self._unseen[tool.name]
+                for unjudged, why in refused.items():
+                    logger.warning("Tool %r is passed on unchecked, its schema cannot be judged: %s", unjudged, why)
+                    self._unchecked.add(unjudged)
 
     def is_shown(self, name: str) -> bool:
         """Tell whether nothing has to be looked up: the judge has seen what the upstream lists."""
@@ -78,23 +85,12 @@ class Toolbox:
         for tool in tools:
             if isinstance(tool, dict) and isinstance(tool.get("name"), str) and self._tools.get(tool["name"]) != tool:
                 self._tools[tool["name"]] = tool
-                self._unseen[tool["name"]] = _declared(tool)
-
-    def _note_refused(self, tools: list[DeclaredTool], refused: Mapping[str, str]) -> None:
-        for tool in tools:
-            self._unchecked.discard(tool.name)
-            if self._unseen.get(tool.name) is tool:  # else it has changed meanwhile, and is shown again
-                del self._unseen[tool.name]
-        for name, reason in refused.items():
-            logger.warning("Tool %r is passed on unchecked, its schema cannot be judged: %s", name, reason)
-            self._unchecked.add(name)
-
-
-def _declared(tool: dict[str, Any]) -> DeclaredTool:
-    schema, description = tool.get("inputSchema"), tool.get("description")
-    return DeclaredTool(
-        tool["name"], description if isinstance(description, str) else "", NO_SCHEMA if schema is None else schema
-    )
+                schema, description = tool.get("inputSchema"), tool.get("description")
+                self._unseen[tool["name"]] = DeclaredTool(
+                    tool["name"],
+                    description if isinstance(description, str) else "",
+                    NO_SCHEMA if schema is None else schema,
+                )
 
 
 PAGE_SECONDS = 30.0  # for one page of the upstream's tools

@@ -58,14 +58,11 @@ class UpstreamProcess:
                 self._process.stdin.close()
         for number in (None, signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
             if number is not None:
-                self._signal(number)
+                with suppress(ProcessLookupError, PermissionError):
+                    if sys.platform == "win32":
+                        self._process.terminate()
+                    else:
+                        os.killpg(self._process.pid, number)
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(LEAVE_SECONDS)
                 return
-
-    def _signal(self, number: int) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            if sys.platform == "win32":
-                self._process.terminate()
-            else:
-                os.killpg(self._process.pid, number)

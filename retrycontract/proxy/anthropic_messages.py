@@ -75,7 +75,11 @@ class AnthropicMessages:
     def continued(self, request: wire.Body, answer: wire.ModelAnswer, replies: Sequence[wire.CallReply]) -> wire.Body:
         """Repeat the model's blocks, thoughts and signatures too, and answer each call; results come first."""
         # Anthropic refuses an empty block of text, although it may have sent one.
-        said = [_sent(block) for block in answer.body["content"] if block.get("type") != "text" or block.get("text")]
+        said = [
+            {**block, "input": wire.sendable(block.get("input"))} if block.get("type") == "tool_use" else block
+            for block in answer.body["content"]
+            if block.get("type") != "text" or block.get("text")
+        ]
         results = [
             {"type": "tool_result", "tool_use_id": reply.call.id, "content": reply.text, "is_error": reply.is_error}
             for reply in replies
@@ -237,10 +241,6 @@ def _told(usage: Any) -> wire.Body:
 
 def _stop(answer: wire.FinalAnswer) -> str:
     return "tool_use" if answer.calls else "max_tokens" if answer.is_cut else "end_turn"
-
-
-def _sent(block: wire.Body) -> wire.Body:
-    return {**block, "input": wire.sendable(block.get("input"))} if block.get("type") == "tool_use" else block
 
 
 def _entry(call: wire.WrittenCall) -> wire.Body:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
@@ -326,17 +326,12 @@ def gemma(quote: str, closing: str) -> Grammar:
     return read
 
 
-def _rows(*rows: tuple[str, str, Grammar]) -> Iterator[Dialect]:
-    for name, opening, grammar in rows:
-        yield Dialect(name, _opening(opening), grammar)
-
-
 def _opening(pattern: str) -> re.Pattern[str]:
     """Compile an opening, in which %NAME% stands for a tool's name."""
     return re.compile(pattern.replace("%NAME%", r"(?P<name>[\w.-]{1,200})"))
 
 
-MARKED: Final = tuple(_rows(
+MARKED: Final = tuple(Dialect(name, _opening(opening), grammar) for name, opening, grammar in (
     ("hermes", r"<tool_call>\s*(?=\{)", json_calls),
     # Two dialects open alike: what follows tells parameters in XML from JSON.
     ("qwen3_coder_xml", r"<function=(?P<name>[^>\s{]+)>(?!\s*\{)", tagged(r"</function>")),

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import httpx2
 
@@ -96,7 +96,10 @@ class JudgedRequest:
             warning = f"the request comes in a coding ({coding}): nothing is judged by it"
         if request is not None:
             content, request = self._with_outputs(content, request)
-            terms, warning = self._terms(request)
+            try:
+                terms, warning = self._wire.terms(request), ""
+            except (ValueError, TypeError, AttributeError, KeyError) as error:  # tools that are none, among others
+                terms, warning = None, f"the request's contract cannot be read: {error}"
         if request is None or terms is None or not terms.has_contract:
             await self._pass_on(content, warning)
             return
@@ -134,20 +137,15 @@ class JudgedRequest:
         request = with_outputs(request, left, NOT_EXECUTED)
         return json.dumps(request).encode(), request
 
-    def _terms(self, request: Body) -> tuple[Terms | None, str]:
-        """Read what is asked for."""
-        try:
-            return self._wire.terms(request), ""
-        except (ValueError, TypeError, AttributeError, KeyError) as error:  # tools that are none, among others
-            return None, f"the request's contract cannot be read: {error}"
-
     def _exchange(self, terms: Terms, request: Body, contract: RequestContract) -> Exchange:
         async def ask(body: Body) -> ModelAnswer:
             return await self._upstream.ask(self._wire, self._visit.request, body, terms)
 
+        history = self._wire.history(request)
+        said = (text_of(message.get("content")) for message in reversed(history) if isinstance(message, dict))
         return Exchange(
             self._wire, terms, request, contract, ask, conversation=self._conversation,
-            prompt=_last_words(self._wire.history(request)), delay=self._settings.delay, wait=self._settings.wait,
+            prompt=next(filter(None, said), ""), delay=self._settings.delay, wait=self._settings.wait,
             # A stream has signs of life around all of it.
             waiting=nullcontext if terms.streams else self._visit.waited, repeats=self._settings.repeats,
             tells_repeats=self._settings.tells_repeats,
@@ -386,12 +384,6 @@ def _parsed(content: bytes) -> tuple[Body | None, str]:
     if is_deep:
         return None, f"the request nests deeper than {MAX_DEPTH} levels: nothing is judged by it"
     return found, ""
-
-
-def _last_words(messages: list[Any]) -> str:
-    """Give what the model read last, as a person will see it."""
-    said = (text_of(message.get("content")) for message in reversed(messages) if isinstance(message, dict))
-    return next((words for words in said if words), "")
 
 
 def _header(text: str) -> str:

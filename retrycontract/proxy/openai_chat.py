@@ -30,12 +30,17 @@ class OpenAIChat:
     def terms(self, request: wire.Body) -> wire.Terms:
         """Read tools, `response_format` and `tool_choice`, or `functions` and `function_call`."""
         listed, older = request.get("tools"), request.get("functions")
-        functions = [tool for tool in listed if _is_function(tool)] if isinstance(listed, list) else []
+        entries = [tool for tool in listed if isinstance(tool, dict)] if isinstance(listed, list) else []
+        functions = [tool for tool in entries if tool.get("type", "function") == "function"]
         tools = tuple(read_tool_list([*functions, *(older if isinstance(older, list) else ())], is_registry=False))
         choice = request.get("tool_choice") if listed else request.get(FUNCTION_CALL)
+        response_format = request.get("response_format")
+        declared = response_format.get("json_schema") if isinstance(response_format, dict) else None
+        output = None
+        if isinstance(declared, dict) and declared.get("schema") is not None:
+            output = DeclaredTool(str(declared.get("name") or "response"), "", declared["schema"])
         return wire.Terms(
-            str(request.get("model", "")), tools, _output(request.get("response_format")),
-            wire.demanded(choice, tools), request.get("stream") is True,
+            str(request.get("model", "")), tools, output, wire.demanded(choice, tools), request.get("stream") is True,
             unjudged=wire.names_of(listed) - {tool.name for tool in tools},
         )  # fmt: skip
 
@@ -303,10 +308,6 @@ class ChatStream:
         yield b"data: [DONE]\n\n"
 
 
-def _is_function(tool: Any) -> bool:
-    return isinstance(tool, dict) and tool.get("type", "function") == "function"
-
-
 def _made(call: wire.Body) -> wire.Body:
     """Give name and arguments of a call, of a function or of a custom tool; raises ValueError for what is none."""
     made = call.get("custom" if call.get("type") == "custom" else "function")
@@ -318,13 +319,6 @@ def _made(call: wire.Body) -> wire.Body:
 def _name(made: wire.Body) -> str:
     """Give the name of the tool; a call without one is of no tool that was declared."""
     return name if isinstance(name := made.get("name"), str) else ""
-
-
-def _output(response_format: Any) -> DeclaredTool | None:
-    declared = response_format.get("json_schema") if isinstance(response_format, dict) else None
-    if not isinstance(declared, dict) or declared.get("schema") is None:
-        return None
-    return DeclaredTool(str(declared.get("name") or "response"), "", declared["schema"])
 
 
 def _entry(call: wire.WrittenCall) -> wire.Body:

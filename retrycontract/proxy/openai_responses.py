@@ -83,8 +83,13 @@ class OpenAIResponses:
 
     def continued(self, request: wire.Body, answer: wire.ModelAnswer, replies: Sequence[wire.CallReply]) -> wire.Body:
         """Repeat the items and give each call its output; a conversation that the upstream keeps has them already."""
-        told = [{"type": _output_of(reply.call), "call_id": reply.call.id, "output": reply.text}
-                if reply.call.id else wire.user_message(reply.text) for reply in replies]  # fmt: skip
+        told = []
+        for reply in replies:
+            call, output = reply.call, "function_call_output"
+            if call.source is not None:
+                output = CALLS[call.source["type"]]
+            entry = {"type": output, "call_id": call.id, "output": reply.text}
+            told.append(entry if call.id else wire.user_message(reply.text))
         if request.get("conversation"):
             return {**request, "input": told}
         items = answer.body["output"]
@@ -257,10 +262,6 @@ def _made(answer: wire.FinalAnswer) -> list[wire.Body]:
     message = {"id": f"msg_{answer.base.body.get('id')}", "type": "message", "role": "assistant",
                "status": "completed", "content": [part]}  # fmt: skip
     return [*([message] if answer.text else []), *map(_entry, answer.calls)]
-
-
-def _output_of(call: wire.WrittenCall) -> str:
-    return CALLS[call.source["type"]] if call.source is not None else "function_call_output"
 
 
 def _entry(call: wire.WrittenCall) -> wire.Body:

@@ -100,13 +100,6 @@ class Upstream:
         """Close all connections."""
         await self._http.aclose()
 
-    def _address(self, target: str) -> str:
-        # `--upstream https://host/v1` and a base URL that ends in /v1 mean the same path.
-        version = self._prefix.rpartition("/")[2]
-        if version and target.startswith(f"/{version}/"):
-            target = target[len(version) + 1 :]
-        return f"{self.url}{target}"
-
     @asynccontextmanager
     async def answered(
         self, request: ClientRequest, body: bytes | AsyncIterator[bytes], *, is_judged: bool = False
@@ -120,8 +113,13 @@ class Upstream:
         # Without either there is none, and a GET in chunks is refused by some.
         has_body = isinstance(body, bytes) or b"content-length" in told or b"transfer-encoding" in told
         # Made by hand: the client's own way adds headers, and the upstream is to get those that came.
+        target = request.target
+        # `--upstream https://host/v1` and a base URL that ends in /v1 mean the same path.
+        version = self._prefix.rpartition("/")[2]
+        if version and target.startswith(f"/{version}/"):
+            target = target[len(version) + 1 :]
         asked = httpx2.Request(
-            request.method, self._address(request.target), headers=headers, content=body if has_body else None
+            request.method, f"{self.url}{target}", headers=headers, content=body if has_body else None
         )
         # A request that the client did not build has none of its defaults.
         asked.extensions["timeout"] = self._http.timeout.as_dict()
@@ -132,19 +130,15 @@ class Upstream:
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise UpstreamError(f"the upstream cannot be reached ({type(error).__name__})") from error
         try:
-            self._keep_here(response, request.mount)
+            # A redirect leads through the proxy: a client that left for the upstream would leave its key behind.
+            if "location" in response.headers:
+                with suppress(httpx2.InvalidURL):
+                    place = str(response.url.join(response.headers["location"]))
+                    if place.startswith(f"{self._base}/"):
+                        response.headers["location"] = request.mount + place.removeprefix(self._base)
             yield response
         finally:
             await response.aclose()
-
-    def _keep_here(self, response: httpx2.Response, mount: str) -> None:
-        """Let a redirect lead through the proxy: a client that left for the upstream would leave its key behind."""
-        if "location" not in response.headers:
-            return
-        with suppress(httpx2.InvalidURL):
-            place = str(response.url.join(response.headers["location"]))
-            if place.startswith(f"{self._base}/"):
-                response.headers["location"] = mount + place.removeprefix(self._base)
 
     async def whole(self, response: httpx2.Response) -> bytes:
         """Read an answer's body, as long as it may be; raises UpstreamError and AnswerTooLargeError."""

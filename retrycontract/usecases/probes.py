@@ -148,16 +148,13 @@ class MetricsReader:
 
     def read(self, *, now: datetime, waiting_requests: int) -> list[Family]:
         """Read them all; raises DatabaseError."""
-        totals = _by_shown_names(self._totals(now))
-        return [*_counted(totals), *_standing(now), _gauge("waiting_requests", waiting_requests)]
-
-    def _totals(self, now: datetime) -> Totals:
         until = hour_of(now - SETTLED)
         if self._until is None or until > self._until:
             since = {} if self._until is None else {"hour__gte": self._until}
             self._settled.update(COUNTED.filter(hour__lt=until, **since).totals())
             self._until = until
-        return self._settled + COUNTED.filter(hour__gte=self._until).totals()
+        totals = _by_shown_names(self._settled + COUNTED.filter(hour__gte=self._until).totals())
+        return [*_counted(totals), *_standing(now), _gauge("waiting_requests", waiting_requests)]
 
 
 def _by_shown_names(totals: Totals) -> Totals:
@@ -182,7 +179,12 @@ def _counted(totals: Totals) -> Iterator[Family]:
     yield _family("attempts_total", "counter", _attempts(totals))
     yield _family("failures_total", "counter", _of_tools(totals, Measure.FAILURE, "code"))
     yield _family("model_errors_total", "counter", _of_tools(totals, Measure.API_ERROR, "reason"))
-    names = _model_names(totals)
+    # The busiest models are shown by their names; all others are one.
+    seen: Counter[str] = Counter()
+    for (_, _, measure, label), amount in totals.items():
+        if measure == Measure.SOURCE_JUDGED and (model := label.rpartition(APART)[2]):
+            seen[model] += amount
+    names = {name: _shown(name) for name in sorted(seen, key=lambda name: (-seen[name], name))[:MOST_MODELS]}
     yield _family("model_attempts_total", "counter", _model_attempts(totals, names))
     tokens = _by_model(totals, Measure.TOKENS, names)
     told = (Sample(amount, (("model", name), ("direction", way))) for (name, way), amount in sorted(tokens.items()))
@@ -202,15 +204,6 @@ def _attempts(totals: Totals) -> Iterator[Sample]:
             of = (("namespace", namespace), ("tool", tool), ("attempt", number))
             yield Sample(valid, (*of, ("result", "valid")))
             yield Sample(judged - valid, (*of, ("result", "failed")))
-
-
-def _model_names(totals: Totals) -> dict[str, str]:
-    """Give the names that the busiest models are shown by; all others are one."""
-    seen: Counter[str] = Counter()
-    for (_, _, measure, label), amount in totals.items():
-        if measure == Measure.SOURCE_JUDGED and (model := label.rpartition(APART)[2]):
-            seen[model] += amount
-    return {name: _shown(name) for name in sorted(seen, key=lambda name: (-seen[name], name))[:MOST_MODELS]}
 
 
 def _by_model(totals: Totals, wanted: Measure, names: dict[str, str]) -> Counter[tuple[str, str]]:
@@ -268,22 +261,19 @@ def _standing(now: datetime) -> Iterator[Family]:
     yield _gauge("waiting_attempts", waiting.count())
     submitted_at = waiting.order_by("pk").values_list("submitted_at", flat=True).first()
     yield _gauge("oldest_waiting_seconds", _age(submitted_at, now))
-    yield _family("work_seconds_total", "counter", _work())
-    yield _gauge("workers", WorkerBeat.objects.alive(now).count())
-    messages = OutboxMessage.objects.all()
-    yield _family("undelivered_messages", "gauge", _of_channels(lambda name: messages.unfinished(name).count()))
-    given_up = messages.given_up()
-    yield _family("given_up_messages", "gauge", _of_channels(lambda name: given_up.filter(channel=name).count()))
-
-
-def _work() -> Iterator[Sample]:
-    """Name those who caused the most, and put the others together."""
+    # Those who caused the most are named, the others put together.
     caused = Agent.objects.filter(work_seconds__gt=0).order_by("-work_seconds", "pk")
     by_name: defaultdict[str, float] = defaultdict(float)  # two names may be shown alike
     for name, seconds in caused.values_list("name", "work_seconds")[:MOST_AGENTS]:
         by_name[_shown(name)] += seconds
     by_name[OTHERS] += (caused.order_by().aggregate(sum=Sum("work_seconds"))["sum"] or 0) - sum(by_name.values())
-    return (Sample(round(seconds, 3), (("agent", name),)) for name, seconds in by_name.items() if round(seconds, 3))
+    work = [Sample(round(seconds, 3), (("agent", name),)) for name, seconds in by_name.items() if round(seconds, 3)]
+    yield _family("work_seconds_total", "counter", work)
+    yield _gauge("workers", WorkerBeat.objects.alive(now).count())
+    messages = OutboxMessage.objects.all()
+    yield _family("undelivered_messages", "gauge", _of_channels(lambda name: messages.unfinished(name).count()))
+    given_up = messages.given_up()
+    yield _family("given_up_messages", "gauge", _of_channels(lambda name: given_up.filter(channel=name).count()))
 
 
 def _of_channels(count: Callable[[Channel], int]) -> Iterator[Sample]:

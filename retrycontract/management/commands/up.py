@@ -64,7 +64,14 @@ class Command(BaseCommand):
                 keep_private(folder)
                 check_free(host, port)
                 settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"embedded_worker": True})
-                self._migrate()
+                executor = MigrationExecutor(connection)
+                plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+                if plan and executor.loader.applied_migrations and connection.vendor == "sqlite":
+                    self.stdout.write(f"Copied the database to {_copy_database()} before migrating it.")
+                if plan:
+                    new = "" if executor.loader.applied_migrations else "a new database: "
+                    logger.info(f"Migrating {new}{len(plan)} steps")  # noqa: G004 - said once, to a person who waits
+                    call_command("migrate", interactive=False, verbosity=0)
                 gather_files(folder)
                 self._serve(host, port, with_demo=demo)
         except DataInUseError as error:
@@ -74,16 +81,6 @@ class Command(BaseCommand):
                 raise
             raise CommandError(_in_words(error, folder)) from None
 
-    def _migrate(self) -> None:
-        executor = MigrationExecutor(connection)
-        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-        if plan and executor.loader.applied_migrations and connection.vendor == "sqlite":
-            self.stdout.write(f"Copied the database to {_copy_database()} before migrating it.")
-        if plan:
-            new = "" if executor.loader.applied_migrations else "a new database: "
-            logger.info(f"Migrating {new}{len(plan)} steps")  # noqa: G004 - said once, to a person who waits
-            call_command("migrate", interactive=False, verbosity=0)
-
     def _serve(self, host: str, port: int, *, with_demo: bool) -> None:
         password = demo.first_operator()
         if with_demo:
@@ -92,6 +89,13 @@ class Command(BaseCommand):
         example_is_due = with_demo and demo.example_is_due()
         service = settings.RETRYCONTRACT
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        doorkeeper = Doorkeeper(
+            most=service.connections or allow_many_connections(),
+            most_of_one_address=service.connections_per_address,
+            header_seconds=service.header_seconds,
+            body_seconds=service.body_seconds,
+            trusted=frozenset(service.trusted_proxies),
+        )
         server = _Server(
             uvicorn.Config(
                 "retrycontract.asgi:application",
@@ -101,7 +105,7 @@ class Command(BaseCommand):
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                http=guarded(_doorkeeper()),
+                http=guarded(doorkeeper),
                 # Else everybody on this machine could say that they come from elsewhere.
                 proxy_headers=bool(service.trusted_proxies),
                 forwarded_allow_ips=list(service.trusted_proxies),
@@ -139,17 +143,6 @@ def gather_files(folder: Path) -> None:
     logger.info("Gathering the files of the pages")
     call_command("collectstatic", interactive=False, verbosity=0)
     kept.write_text(digest)
-
-
-def _doorkeeper() -> Doorkeeper:
-    service = settings.RETRYCONTRACT
-    return Doorkeeper(
-        most=service.connections or allow_many_connections(),
-        most_of_one_address=service.connections_per_address,
-        header_seconds=service.header_seconds,
-        body_seconds=service.body_seconds,
-        trusted=frozenset(service.trusted_proxies),
-    )
 
 
 class _Server(uvicorn.Server):

@@ -77,7 +77,11 @@ def history() -> Iterator[Finding]:
 def clock(now: datetime) -> Iterator[Finding]:
     """Compare our clock with the database's, and with what was written last."""
     newest = Event.objects.order_by("-pk").values_list("at", flat=True).first()
-    apart = abs(_database_time() - now) if connection.vendor == "postgresql" else timedelta()
+    apart = timedelta()
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT clock_timestamp()")
+            apart = abs(cursor.fetchone()[0] - now)
     if apart > SKEW:
         yield fail("clock", f"The database's clock is {apart.total_seconds():.0f} s away from ours: run NTP on both.")
     elif newest is not None and newest > now + FUTURE:
@@ -172,13 +176,6 @@ def _postgresql() -> Iterator[Finding]:
 
 def _unknown() -> Iterator[Finding]:
     yield fail("database", f"{connection.vendor} is not supported: use SQLite or PostgreSQL.")
-
-
-def _database_time() -> datetime:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        at: datetime = cursor.fetchone()[0]
-    return at
 
 
 _PROMISES: dict[str, Callable[[], Iterator[Finding]]] = {"sqlite": _sqlite, "postgresql": _postgresql}

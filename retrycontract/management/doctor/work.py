@@ -53,18 +53,15 @@ def queue(now: datetime) -> Iterator[Finding]:
         yield ok("queue", "Nothing waits to be judged.")
     elif now - oldest > limit:
         waiting = Attempt.objects.waiting().count()
+        advice = "no worker works. Start 'retrycontract up', or the worker"
+        if _redis_url() and (alive := WorkerBeat.objects.alive(now).count()):
+            many = f"{alive} workers are alive"
+            advice = f"{many} and cannot keep up, or take nothing. Start more, and look at their logs"
         yield fail(
-            "queue",
-            f"{waiting} submissions wait, the oldest for {_span(now - oldest)}, and none is lost: {_missing(now)}.",
+            "queue", f"{waiting} submissions wait, the oldest for {_span(now - oldest)}, and none is lost: {advice}."
         )
     else:
         yield ok("queue", f"The oldest submission that waits is {_span(now - oldest)} old.")
-
-
-def _missing(now: datetime) -> str:
-    if _redis_url() and (alive := WorkerBeat.objects.alive(now).count()):
-        return f"{alive} workers are alive and cannot keep up, or take nothing. Start more, and look at their logs"
-    return "no worker works. Start 'retrycontract up', or the worker"
 
 
 def readable() -> Iterator[Finding]:

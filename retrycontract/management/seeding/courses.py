@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -175,7 +175,9 @@ def template_of(call: Call) -> CallTemplate:
     """Read a call that was told."""
     began = call.created_at
     rows: list[Model] = [call, *call.attempts.all(), *call.escalations.all(), *call.guidance.all(), *call.events.all()]
-    counts = tuple((at - began, count, amount) for at, count, amount in _counted(call))
+    counts = tuple(
+        (at - began, count, amount) for at, tally in tallies_of_call(call) for count, amount in tally.items() if amount
+    )
     answers = tuple(
         (given.record_id, int(given.next_valid is not None), int(given.next_valid is True))
         for given in call.guidance.all()
@@ -187,12 +189,6 @@ def template_of(call: Call) -> CallTemplate:
 def columns(model: type[Model]) -> list[str]:
     """List a model's columns in the order of a template's values."""
     return [str(field.column) for field in model._meta.concrete_fields]
-
-
-def _counted(call: Call) -> Iterable[tuple[datetime, Count, int]]:
-    """Say when a call added what to the counts."""
-    for at, tally in tallies_of_call(call):
-        yield from ((at, count, amount) for count, amount in tally.items() if amount)
 
 
 def _row(row: Model, began: datetime) -> RowTemplate:

@@ -163,7 +163,9 @@ def import_from(path: Path, *, now: datetime) -> dict[str, int]:
         _check_forward(path)
         # Both databases look at references at the commit otherwise, which is too late to say what is wrong.
         connection.check_constraints()
-        _continue_numbering()
+        with connection.cursor() as cursor:  # new rows get keys after those that came with theirs
+            for statement in connection.ops.sequence_reset_sql(no_style(), tables_of(moved_models())):
+                cursor.execute(statement)
         file, count = sanitizer().redact_identifier(path.name), sum(counts.values())
         Event.record("data.imported", actor="import", door=Door.COMMAND, at=now, file=file, rows=count)
     return counts
@@ -257,15 +259,10 @@ def _name_the_line(model: type[Model], chunk: list[_Numbered]) -> None:
                 model._base_manager.bulk_create([row.instance])
                 _link(model, [numbered])
         except REFUSALS as error:
-            raise UnreadableExportError(
-                number, f"the database refuses this row of {label(model)}: {_reason(error)}"
-            ) from None
+            # What a constraint or a type is about, without the values that PostgreSQL shows in its detail.
+            said = str(error).split("\n")[0] if isinstance(error, DatabaseError) else "a value cannot be stored there"
+            raise UnreadableExportError(number, f"the database refuses this row of {label(model)}: {said}") from None
     raise UnreadableExportError(chunk[0][0], f"the database refuses these rows of {label(model)} together")
-
-
-def _reason(error: Exception) -> str:
-    """Say what a constraint or a type is about, without the values that PostgreSQL shows in its detail."""
-    return str(error).split("\n")[0] if isinstance(error, DatabaseError) else "a value cannot be stored there"
 
 
 def _check_there(target: Any, wanted: dict[Any, int], name: str) -> None:
@@ -305,10 +302,3 @@ def _check_complete(expected: dict[str, int], counts: dict[str, int], last: int)
             raise UnreadableExportError(
                 last, f"the file ends with {counts[name]} rows of {name}, but its header says {count}: it is cut off"
             )
-
-
-def _continue_numbering() -> None:
-    """Let new rows get keys after those that came with theirs."""
-    with connection.cursor() as cursor:
-        for statement in connection.ops.sequence_reset_sql(no_style(), tables_of(moved_models())):
-            cursor.execute(statement)

@@ -136,7 +136,8 @@ def check_correction(call: Call, arguments: Any) -> tuple[ValidationError, ...]:
     return tuple(
         error
         for error in findings.errors
-        if error.severity is ErrorSeverity.ERROR and not any(_touches(error.field_path, place) for place in hidden)
+        if error.severity is ErrorSeverity.ERROR
+        and not any(error.field_path == place or place.startswith(f"{error.field_path}/") for place in hidden)
     )
 
 
@@ -284,7 +285,11 @@ def _corrected(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Ans
     chosen = (
         _by_patch(call, base, answer, arguments) if has_redaction(arguments) else replace(answer, arguments=arguments)
     )
-    if secret := _secret_places(call, arguments):
+    contract = _contract(call)
+    marked = sensitive_pointers(contract.index, arguments) if contract else ()
+    # One more than is named, which then stands for the rest.
+    places = list(islice(_differences(arguments, sanitizer().redact(arguments, marked=marked)), MAX_PLACES + 1))
+    if secret := _named(places):
         raise RefusedAnswerError(
             f"A secret stands at {secret}. What you send is kept in the history, so it must hold none: leave "
             "'[REDACTED: …]' where it stood, take the value out, or tell the agent in words where to find it."
@@ -322,15 +327,6 @@ def _contract(call: Call) -> PinnedContract | None:
         ) from None
 
 
-def _secret_places(call: Call, arguments: Any) -> str:
-    """Name the places whose values or names the sanitiser would redact; empty when there are none."""
-    contract = _contract(call)
-    marked = sensitive_pointers(contract.index, arguments) if contract else ()
-    # One more than is named, which then stands for the rest.
-    places = list(islice(_differences(arguments, sanitizer().redact(arguments, marked=marked)), MAX_PLACES + 1))
-    return _named(places)
-
-
 def _named(places: list[str]) -> str:
     named = [sanitizer().preview_text(sanitizer().redact_pointer(place), MAX_PLACE) for place in places[:MAX_PLACES]]
     return ", ".join([*named, "…"][: len(places)])
@@ -359,7 +355,3 @@ def redacted_places(value: Any, pointer: str = "") -> Iterator[str]:
             yield from redacted_places(item, pointers.join(pointer, index))
     elif has_redaction(value):
         yield pointer
-
-
-def _touches(pointer: str, place: str) -> bool:
-    return pointer == place or place.startswith(f"{pointer}/")

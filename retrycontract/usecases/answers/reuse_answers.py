@@ -109,7 +109,12 @@ def remember_answer(call: Call, base: Attempt, answer: Answer, *, now: datetime)
     """Count an answer that is given; None for one that no next attempt follows, or that fits no other call."""
     if answer.decision not in TRIED or call.tool_id is None or not base.fingerprint:
         return None
-    patch = _patch(base, answer) if answer.decision.entry.takes_arguments else None
+    patch = None
+    if answer.decision.entry.takes_arguments:  # told as what was changed, which may fit other calls, too
+        patch = answer.patch
+        if patch is None and base.is_parsed:
+            patch = make_patch(base.output, answer.arguments)
+        patch = patch if patch and len(json.dumps(patch)) <= MAX_PATCH else None
     if patch is None and not answer.text:
         return None
     mistake = Mistake.of(call, base.fingerprint)
@@ -175,14 +180,6 @@ def _was_read(hint: StandingHint, attempt: Attempt) -> bool:
         return True
     beginning = standing_words(hint.text)[:MOST_COMPARED]
     return beginning in prompt or str(sanitizer().redact(beginning)) in prompt
-
-
-def _patch(base: Attempt, answer: Answer) -> Any:
-    """Write corrected arguments as what was changed, which may fit other calls, too."""
-    patch = answer.patch
-    if patch is None and base.is_parsed:
-        patch = make_patch(base.output, answer.arguments)
-    return patch if patch and len(json.dumps(patch)) <= MAX_PATCH else None
 
 
 MAX_TITLE: Final = 80
@@ -304,7 +301,9 @@ def set_hint(
         raise UnusableHintError(f"Let it expire at a time to come, at most {LONGEST.days} days from now.")
     if not mistake.fingerprint:
         raise UnusableHintError("There is no mistake that it could be for.")
-    text = _hint_text(text)
+    text = sanitizer().redact_text(text.strip())
+    if not 0 < len(text) <= MAX_STANDING:
+        raise UnusableHintError(f"Write what agents should read, in at most {MAX_STANDING} characters.")
     with write_transaction():
         # The one before goes first: a constraint lets one hint of a mistake be on.
         StandingHint.objects.on().about(mistake).update(off_at=now)
@@ -337,13 +336,6 @@ def switch_off_hint(hint: StandingHint, operator: User, *, now: datetime, door: 
             return False
         _record_hint("hint.switched_off", hint, operator, now, door)
     return True
-
-
-def _hint_text(text: str) -> str:
-    text = sanitizer().redact_text(text.strip())
-    if not 0 < len(text) <= MAX_STANDING:
-        raise UnusableHintError(f"Write what agents should read, in at most {MAX_STANDING} characters.")
-    return text
 
 
 def _record_hint(name: str, hint: StandingHint, operator: User, now: datetime, door: Door) -> None:

@@ -158,7 +158,10 @@ def steps_of_attempt(attempt: Attempt) -> Steps:
     if attempt.is_valid:
         return [*steps, (Measure.VALID, label, 1)]
     codes = {error["error_code"] for error in _blocking(attempt)}
-    places, tokens = _places(attempt), _tokens(attempt)
+    places, tokens = _places(attempt), (attempt.tokens_in or 0) + (attempt.tokens_out or 0)
+    if attempt.tokens_in is None and attempt.tokens_out is None:  # then what it wrote and was answered says it
+        written = write_json(attempt.output, separators=(",", ":"))
+        tokens = (len(written) + len(attempt.feedback)) // CHARACTERS_OF_TOKEN
     if attempt.number == 1:
         steps += [(Measure.CODE_FIRST, source.label(code), 1) for code in codes]
     steps += [(Measure.FAILURE, code, 1) for code in codes]
@@ -236,13 +239,6 @@ def _cost(attempt: Attempt) -> Steps:
     retried = sum(told.values()) if attempt.number > 1 else 0
     by_model: Steps = [(Measure.TOKENS, f"{way} {_model(attempt)}", amount) for way, amount in told.items()]
     return [*by_model, (Measure.RETRY_TOKENS, "", retried)]
-
-
-def _tokens(attempt: Attempt) -> int:
-    """Give what an attempt took: as it was told, else what it wrote and was answered, at four characters a token."""
-    if attempt.tokens_in is not None or attempt.tokens_out is not None:
-        return (attempt.tokens_in or 0) + (attempt.tokens_out or 0)
-    return (len(write_json(attempt.output, separators=(",", ":"))) + len(attempt.feedback)) // CHARACTERS_OF_TOKEN
 
 
 def _source(attempt: Attempt) -> Source:

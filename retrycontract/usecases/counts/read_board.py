@@ -161,7 +161,10 @@ def read_board(scope: CountScope, *, by: str = "failed") -> tuple[Board, Insight
     )
     shown = _until_covered([key(problem) for problem in problems])
     total = sum(map(key, problems))
-    failed = _failed(here)
+    judged, valid = _judged(here), Counter[ToolName]()
+    for detail, amount in here.items():
+        valid[detail.namespace, detail.tool_name] += amount if detail.measure == Measure.SOURCE_VALID else 0
+    failed = {tool: Share(all_ - valid[tool], all_) for tool, all_ in judged.items() if all_ > valid[tool]}
     ranked = sorted(failed.items(), key=lambda item: (-item[1].part, item[0]))
     board = Board(
         problems=tuple(problems[:shown]),
@@ -249,13 +252,6 @@ def _judged(details: Counter[Detail]) -> Counter[ToolName]:
     for detail, amount in details.items():
         found[detail.namespace, detail.tool_name] += amount if detail.measure == Measure.SOURCE_JUDGED else 0
     return found
-
-
-def _failed(details: Counter[Detail]) -> dict[ToolName, Share]:
-    judged, valid = _judged(details), Counter[ToolName]()
-    for detail, amount in details.items():
-        valid[detail.namespace, detail.tool_name] += amount if detail.measure == Measure.SOURCE_VALID else 0
-    return {tool: Share(all_ - valid[tool], all_) for tool, all_ in judged.items() if all_ > valid[tool]}
 
 
 def _until_covered(amounts: list[int]) -> int:

@@ -230,12 +230,8 @@ def read_heat_map(scope: CountScope) -> tuple[Heat, ...]:
     for detail, amount in read_details(scope).items():
         places[detail.head] += amount if detail.measure == Measure.PLACE else 0
     hottest = sorted((+places).items(), key=lambda item: (-item[1], item[0]))[:MOST_HEAT]
-    return tuple(_heat(label, amount) for label, amount in hottest)
-
-
-def _heat(label: str, amount: int) -> Heat:
-    code, _, place = label.partition(" ")
-    return Heat(place, code, amount)
+    parted = [(label.partition(" "), amount) for label, amount in hottest]
+    return tuple(Heat(place, code, amount) for (code, _, place), amount in parted)
 
 
 def _totals(points: Counter[Point]) -> Counter[tuple[str, str]]:

@@ -169,7 +169,9 @@ def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:
             for one in attempts.values():
                 one.call = call
         given = next(answers) if event.name == "guidance.given" else None
-        steps = [*_steps(event, attempt), *_end(event)]
+        steps = _steps(event, attempt)
+        if event.from_state:  # others moved nothing
+            steps += steps_of_move(event.from_state, event.to_state)
         if attempt is not None and attempt.is_valid:
             steps += steps_of_recovery(one for one in attempts.values() if one.number < attempt.number)
         if given is not None:
@@ -198,7 +200,3 @@ def _steps(event: Event, attempt: Attempt | None) -> Steps:
 def _tries(event: Event, attempt: Attempt, given: Guidance) -> bool:
     """Tell whether an attempt is the first after an answer, as `follow_guidance` told it."""
     return attempt.is_valid is not None and event.from_state == CallState.GUIDED and is_first_try(given, attempt)
-
-
-def _end(event: Event) -> Steps:
-    return steps_of_move(event.from_state, event.to_state) if event.from_state else []  # others moved nothing

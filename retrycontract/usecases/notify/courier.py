@@ -52,24 +52,20 @@ def carry_out(message: OutboxMessage) -> SendResult:
     """Hand a message to the courier, outside of any transaction; whatever goes wrong is an outcome."""
     named: Attributes = {"retrycontract.channel": str(message.channel), "messaging.message.id": message.public_id}
     with span(f"deliver {message.channel}", named, kind="CLIENT") as step:
-        result = _carried_out(message)
+        try:
+            result = SendResult(status=courier().deliver(message))
+        except UndeliveredError as error:
+            reason = sanitizer().preview_text(error.reason, MAX_ERROR)
+            result = SendResult(reason or "it was not taken", error.status, error.retry_after)
+        except Exception as error:
+            logger.exception("The courier failed")
+            # The class alone is kept: foreign words may quote the address, which is as good as a password.
+            result = SendResult(f"the courier failed ({type(error).__name__})")
         if step is not None and result.status is not None:
             step.set_attribute("http.response.status_code", result.status)
         if result.problem:
             note_error(step, str(result.status or "undelivered"))
     return result
-
-
-def _carried_out(message: OutboxMessage) -> SendResult:
-    try:
-        return SendResult(status=courier().deliver(message))
-    except UndeliveredError as error:
-        reason = sanitizer().preview_text(error.reason, MAX_ERROR)
-        return SendResult(reason or "it was not taken", error.status, error.retry_after)
-    except Exception as error:
-        logger.exception("The courier failed")
-        # The class alone is kept as the reason: foreign words may quote the address, which is as good as a password.
-        return SendResult(f"the courier failed ({type(error).__name__})")
 
 
 def courier() -> MessageCourier:

@@ -54,7 +54,10 @@ def _drain(channel: Channel, now: datetime, clock: Callable[[], datetime], chanc
         turn = ChannelTurn.objects.claim(channel, now=now, until=now + LEASE)
         if turn is None:
             return False
-        message = _next_message(channel, now)
+        message = OutboxMessage.objects.unfinished(channel).first()
+        # A new one is made when there is none, or when trying this one gets long.
+        if message is None or message.tries >= PATIENCE:
+            message = write_message(channel, now=now) or message
         if message is None:
             # As it was found: nothing was tried, so nothing is to be paused for.
             turn.release(free_at=turn.free_at, failures=turn.failures)
@@ -64,22 +67,11 @@ def _drain(channel: Channel, now: datetime, clock: Callable[[], datetime], chanc
     if problem:
         _failed_on_channel(message, turn, problem, clock(), chance)
     else:
-        _delivered(message, turn, clock())
+        ended = clock()
+        with write_transaction():
+            message.deliver(ended)
+            turn.release(free_at=ended + timedelta(seconds=settings.RETRYCONTRACT.notify_pause_seconds), failures=0)
     return not problem
-
-
-def _next_message(channel: Channel, now: datetime) -> OutboxMessage | None:
-    """Take the least tried message; a new one is made when there is none, or when trying it gets long."""
-    message = OutboxMessage.objects.unfinished(channel).first()
-    if message is None or message.tries >= PATIENCE:
-        return write_message(channel, now=now) or message
-    return message
-
-
-def _delivered(message: OutboxMessage, turn: ChannelTurn, now: datetime) -> None:
-    with write_transaction():
-        message.deliver(now)
-        turn.release(free_at=now + timedelta(seconds=settings.RETRYCONTRACT.notify_pause_seconds), failures=0)
 
 
 def _failed_on_channel(
@@ -195,18 +187,13 @@ def _failed_at_endpoint(begun: _Try, outcome: SendResult, now: datetime, chance:
                 "A webhook endpoint was switched off: its receiver is gone", extra={"endpoint": endpoint.public_id}
             )
     if is_over and is_ours:
-        _give_up(begun, outcome, now)
+        Event.record(
+            "notification.given_up", actor="sweep", door=Door.WORKER, at=now, channel=message.channel,
+            message=message.public_id, tries=message.tries, endpoint=begun.endpoint.public_id,
+        )  # fmt: skip
+        logger.error("A webhook was given up", extra=_fields(begun, outcome))
     else:
         logger.warning("A webhook was not taken; it is tried again", extra=_fields(begun, outcome))
-
-
-def _give_up(begun: _Try, outcome: SendResult, now: datetime) -> None:
-    message = begun.message
-    Event.record(
-        "notification.given_up", actor="sweep", door=Door.WORKER, at=now, channel=message.channel,
-        message=message.public_id, tries=message.tries, endpoint=begun.endpoint.public_id,
-    )  # fmt: skip
-    logger.error("A webhook was given up", extra=_fields(begun, outcome))
 
 
 def _fields(begun: _Try, outcome: SendResult) -> dict[str, object]:

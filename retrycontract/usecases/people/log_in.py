@@ -59,7 +59,13 @@ def begin_login(login: LoginTry, *, now: datetime) -> timedelta | None:
     It is noted first, so that many guesses at once are no more than as many one after the other. Only what was
     looked at counts as failed: who was cut off by a crash has made no mistake.
     """
-    _forget(now)
+    # What counts no more goes in a transaction of its own: none of it is held while others are waited for.
+    old = FailedLogins.objects.forgettable(now)
+    if old.exists():
+        with write_transaction():
+            # Locked in one order: of two logins that delete the same rows, neither holds what the other waits for.
+            keys = list(old.select_for_update().order_by("key_hash").values_list("key_hash", flat=True))
+            FailedLogins.objects.forgettable(now).filter(key_hash__in=keys).delete()
     with write_transaction():
         rows = list(_rows(login, now))
         waits = [wait for row, free in rows if (wait := _wait(row, free, now)) > timedelta()]
@@ -69,16 +75,6 @@ def begin_login(login: LoginTry, *, now: datetime) -> timedelta | None:
             row.begun, row.begun_at, row.last_at = _begun(row, now) + 1, now, now
             row.save(update_fields=["begun", "begun_at", "last_at"])
     return None
-
-
-def _forget(now: datetime) -> None:
-    """Delete what counts no more, in a transaction of its own: none of it is held while others are waited for."""
-    old = FailedLogins.objects.forgettable(now)
-    if old.exists():
-        with write_transaction():
-            # Locked in one order: of two logins that delete the same rows, neither holds what the other waits for.
-            keys = list(old.select_for_update().order_by("key_hash").values_list("key_hash", flat=True))
-            FailedLogins.objects.forgettable(now).filter(key_hash__in=keys).delete()
 
 
 def note_failure(login: LoginTry, *, now: datetime, door: Door) -> None:
