@@ -136,7 +136,9 @@ def _with_proxy(app: Any) -> Any:
     if not service.proxy_upstreams:
         return app
     # Imported when used: nobody else needs its packages.
-    from retrycontract.proxy.mount import JudgingSettings, ProxyMount, ProxySettings
+    from retrycontract.proxy.app import ProxyMount
+    from retrycontract.proxy.contracts import JudgingSettings
+    from retrycontract.proxy.judged import ProxySettings
 
     judging = JudgingSettings(mode=service.proxy_mode, configuration=settings.CONTRACT)
     upstreams = dict(upstream.split("=", 1) for upstream in service.proxy_upstreams)

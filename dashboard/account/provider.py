@@ -22,7 +22,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from dashboard.account.login import begin_session, ways_in
-from retrycontract.config.login_settings import LoginSettings
+from retrycontract.config.outside_settings import LoginSettings
 from retrycontract.store.models import Door
 from retrycontract.usecases.people.admit import NotAdmittedError, admit_by_provider
 

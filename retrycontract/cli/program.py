@@ -35,7 +35,7 @@ COMMANDS: Final = {
     "migrate": "service", "collectstatic": "service",
     "backup": "service", "restore": "service", "export": "service", "import": "service", "rotate-keys": "service",
     "rebuild-metrics": "service",
-    "agent": "people", "operator": "people",
+    "agent": "service", "operator": "service",
     "check": "contract", "proxy": "contract", "mcp": "contract", "mcp-gateway": "contract", "hook": "contract",
     "completion": "program", "version": "program",
 }  # fmt: skip

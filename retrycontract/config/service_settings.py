@@ -18,9 +18,8 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 from pydantic_core import ErrorDetails
 
 from retrycontract.config.database_url import read_database_url
-from retrycontract.config.delivery_settings import DeliverySettings
-from retrycontract.config.login_settings import LoginSettings
-from retrycontract.config.login_settings import is_plain_url as is_plain_url
+from retrycontract.config.outside_settings import DeliverySettings, LoginSettings
+from retrycontract.config.outside_settings import is_plain_url as is_plain_url
 from retrycontract.config.telemetry import checked_endpoint
 from retrycontract.config.variables import PREFIX as PREFIX
 from retrycontract.config.variables import misspelt

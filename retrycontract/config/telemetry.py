@@ -35,7 +35,7 @@ def checked_endpoint(url: str, extras: str) -> str:
     """Give the address of a collector as it is; raises ValueError where nothing can be sent there."""
     if not url:
         return url
-    from retrycontract.config.login_settings import is_plain_url  # with pydantic, which most gateways never need
+    from retrycontract.config.outside_settings import is_plain_url  # with pydantic, which most gateways never need
 
     if not is_plain_url(url) or "?" in url:
         raise ValueError("must be an address such as http://collector:4318, without a query")

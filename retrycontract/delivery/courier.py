@@ -1,29 +1,174 @@
-"""The courier of the settings' default: webhooks and e-mail."""
+"""The courier of the settings' default: webhooks and e-mail.
+
+A webhook is posted to one address of the internet: checked and pinned, no redirects, little read, soon over.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import socket
-from collections.abc import Sequence
-from contextlib import suppress
+import ssl
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import closing, suppress
 from datetime import datetime
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from smtplib import SMTPException
-from typing import Any, assert_never
+from threading import Thread
+from typing import Any, TypeVar, assert_never
+from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 
 from retrycontract.contract.webhooks import sign
-from retrycontract.delivery.webhook import post, within
 from retrycontract.store.models import Channel, OutboxMessage, WebhookEndpoint
 from retrycontract.store.sealing import UnreadableError
-from retrycontract.usecases.notify.courier import UndeliveredError
+from retrycontract.usecases.notify.drain_outbox import UndeliveredError
+from retrycontract.usecases.notify.tend_endpoint import Resolve, is_public, resolve
 
-SECONDS = 15.0  # for the whole conversation; each word of it has EMAIL_TIMEOUT
+Result = TypeVar("Result")
+
+
+def within(seconds: float, work: Callable[[], Result], *, abort: Callable[[], None]) -> Result:
+    """Run the work, at most so long; then `abort` it and raise UndeliveredError. Gives and raises what the work does.
+
+    A thread of its own, because looking up a name cannot be interrupted; the abandoned one ends soon after.
+    """
+    ended: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            ended.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - handed to the caller
+            ended.set_exception(error)
+
+    Thread(target=run, name="retrycontract-delivery", daemon=True).start()
+    if not wait([ended], timeout=seconds).done:
+        abort()
+        raise UndeliveredError(f"no answer within {seconds:g} seconds")
+    return ended.result()
+
+
+POST_SECONDS = 5.0
+MAX_RESPONSE = 4_096  # bytes of an answer that are read; its first words are all that anybody sees
+MAX_SHOWN = 200
+MIN_TELLING = 6  # characters of a part of a path that may be a secret; shorter ones are words such as 'api'
+MAX_ADDRESSES = 3  # tried one after the other
+
+
+def post(
+    url: str,
+    body: bytes,
+    *,
+    headers: Mapping[str, str],
+    allow_private: bool = False,
+    resolver: Resolve = resolve,
+    seconds: float = POST_SECONDS,
+) -> int:
+    """Post a body of JSON and return the status; raises UndeliveredError unless it is 2xx.
+
+    The URL is never part of the reason, nor is what a receiver repeats of it.
+    """
+    target = urlsplit(url)
+    if target.scheme != "https" and not (allow_private and target.scheme == "http"):
+        raise UndeliveredError("the webhook's address must begin with https")
+    connection = PinnedConnection(
+        target.hostname or "", target.port, is_secure=target.scheme == "https", allow_private=allow_private,
+        resolver=resolver, seconds=seconds,
+    )  # fmt: skip
+    path = f"{target.path or '/'}{f'?{target.query}' if target.query else ''}"
+    sent = {"Content-Type": "application/json", "User-Agent": "retrycontract", "Connection": "close", **headers}
+
+    def exchange() -> int:
+        with closing(connection):
+            connection.request("POST", path, body, {"Host": target.netloc, **sent})
+            with connection.getresponse() as response:
+                if not 200 <= response.status < 300:
+                    raise _refusal(response, path)
+                return response.status
+
+    try:
+        return within(seconds, exchange, abort=connection.abort)
+    except TimeoutError:
+        raise UndeliveredError(f"no answer within {seconds:g} seconds") from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise UndeliveredError(f"the webhook cannot be reached: {type(error).__name__}: {error}") from None
+
+
+class PinnedConnection(HTTPConnection):
+    """Connect to the very addresses that were looked up and checked, so that a second answer of DNS changes nothing."""
+
+    def __init__(
+        self, host: str, port: int | None, *, is_secure: bool, allow_private: bool, resolver: Resolve, seconds: float
+    ) -> None:
+        super().__init__(host, port or (443 if is_secure else 80), timeout=seconds)
+        self._is_secure, self._allow_private, self._resolver = is_secure, allow_private, resolver
+        self._seconds = seconds
+        self._aborted = threading.Event()
+        self._line: socket.socket | None = None  # `sock` is let go of as soon as the answer begins
+
+    def connect(self) -> None:
+        """Look the host up, refuse what is not of the internet, and connect; raises UndeliveredError and OSError."""
+        addresses = self._resolver(self.host, self.port)
+        refused = [] if self._allow_private else [address for address in addresses if not is_public(address)]
+        if refused or not addresses:
+            raise UndeliveredError(
+                f"the webhook's host has the address {refused[0]}, which is not of the public internet"
+                if refused
+                else "the webhook's host has no address"
+            )
+        self.sock = self._line = self._opened(addresses[:MAX_ADDRESSES])
+        if self._is_secure:
+            context = ssl.create_default_context()
+            secure = context.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
+            self.sock = self._line = secure
+            secure.do_handshake()
+        if self._aborted.is_set():  # the caller has gone: what it gave up must not be sent after all
+            raise TimeoutError("too late")
+
+    def abort(self) -> None:
+        """End whatever is under way, from another thread; nothing is sent after this."""
+        self._aborted.set()
+        if self._line is not None:
+            with suppress(OSError):
+                # Not the method of the secure socket, which would pull its state from under a reader.
+                socket.socket.shutdown(self._line, socket.SHUT_RDWR)
+
+    def _opened(self, addresses: Sequence[str]) -> socket.socket:
+        for address in addresses[:-1]:
+            try:
+                return socket.create_connection((address, self.port), self._seconds)
+            except OSError:
+                continue
+        return socket.create_connection((addresses[-1], self.port), self._seconds)
+
+
+def _refusal(response: HTTPResponse, path: str) -> UndeliveredError:
+    """Say what was answered; of the words only the first, and of the headers only when to come back."""
+    status, retry_after = response.status, response.headers.get("Retry-After", "").strip()
+    if 300 <= status < 400:
+        return UndeliveredError(f"the webhook answered {status}; redirects are not followed", status=status)
+    said = _without(response.read(MAX_RESPONSE).decode("utf-8", "replace").strip(), path)
+    reason = f"the webhook answered {status}" + (f": {said[:MAX_SHOWN]}" if said else "")
+    return UndeliveredError(reason, status=status, retry_after=retry_after)
+
+
+def _without(said: str, path: str) -> str:
+    """Take the parts of our path out of an answer: many a server says what it was asked for."""
+    parts = {part for text in (path, unquote(path)) for part in re.split(r"[/?&=]", text) if len(part) >= MIN_TELLING}
+    for part in sorted(parts, key=len, reverse=True):
+        said = said.replace(part, "…")
+    return said
+
+
+EMAIL_SECONDS = 15.0  # for the whole conversation; each word of it has EMAIL_TIMEOUT
 
 
 def send_email(
-    recipients: Sequence[str], *, subject: str, text: str, message_id: str, seconds: float = SECONDS
+    recipients: Sequence[str], *, subject: str, text: str, message_id: str, seconds: float = EMAIL_SECONDS
 ) -> None:
     """Send one e-mail to all recipients; raises UndeliveredError. `message_id` stays the same over all tries."""
     sender: str = settings.DEFAULT_FROM_EMAIL

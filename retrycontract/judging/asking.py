@@ -19,7 +19,7 @@ from retrycontract.client import (
 )
 from retrycontract.contract.tracker import UnknownCallError
 from retrycontract.judging import Judge, ModelOutput, NotJudgedError, Verdict
-from retrycontract.judging.steps import Steps, drive_async
+from retrycontract.judging.judge import Steps, drive_async
 
 if TYPE_CHECKING:  # it loads what only who asks a service needs
     from retrycontract.client import AsyncClient

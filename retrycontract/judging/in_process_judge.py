@@ -14,8 +14,7 @@ from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import Outcome, RetryContract
-from retrycontract.judging.judge import ModelOutput, Runner, Verdict, refuse_other
-from retrycontract.judging.steps import Steps
+from retrycontract.judging.judge import ModelOutput, Runner, Steps, Verdict, refuse_other
 
 if TYPE_CHECKING:
     from retrycontract.client import CallSummary, Guidance

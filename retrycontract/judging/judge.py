@@ -1,32 +1,93 @@
-"""The port to whoever judges a model's outputs, and the verdict that comes back."""
+"""The port to whoever judges a model's outputs, the verdict that comes back, and the steps that it is asked in.
+
+What asks is a generator, written once and driven twice: in the caller's thread, and in an event loop. It yields steps,
+callables without arguments that touch the world outside (a model, a service, the clock), and is sent what each
+returned, or is thrown what it raised. In an event loop a step may return an awaitable.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from retrycontract.checking import compiled_or_apart
+from retrycontract.contract.checks.failure import Findings
+from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.feedback.answer import examine, redacted_output
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.outputs import Kind
-from retrycontract.contract.schemas.tool_lists import DeclaredTool
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.schemas.tool_lists import DeclaredTool, refuse_slips
 from retrycontract.contract.tool import Tool
-from retrycontract.judging.steps import Steps
+from retrycontract.languages import compiler_of
 
 if TYPE_CHECKING:  # the client needs an HTTP package that the base install does not bring
     from retrycontract.client import CallSummary, Guidance
 
-from retrycontract.contract.checks.failure import Findings
-from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.feedback.answer import examine, redacted_output
-from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-from retrycontract.contract.schemas.tool_lists import refuse_slips
-from retrycontract.languages import compiler_of
+T = TypeVar("T")
+
+Step: TypeAlias = Callable[[], Any]
+Steps: TypeAlias = Generator[Step, Any, T]
+
+
+class AsynchronousError(TypeError):
+    """Raised when a model, client or callback of a synchronous loop has to be awaited."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a synchronous loop was given something that must be awaited: hand in a synchronous model, client and "
+            "callbacks, or use the loop whose name ends in _async"
+        )
+
+
+def drive(steps: Steps[T]) -> T:
+    """Take every step in this thread and return the loop's result; raises AsynchronousError."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                result = _settled(step())
+            except Exception as error:  # noqa: BLE001 - the loop decides what it means
+                step = steps.throw(error)
+            else:
+                step = steps.send(result)
+    except StopIteration as done:
+        found: T = done.value
+        return found
+
+
+async def drive_async(steps: Steps[T]) -> T:
+    """Take every step in the running event loop and return the loop's result."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                result = step()
+                result = await result if inspect.isawaitable(result) else result
+            # Not BaseException: a cancellation is for the task, and no loop may go on after it.
+            except Exception as error:  # noqa: BLE001 - the loop decides what it means
+                step = steps.throw(error)
+            else:
+                step = steps.send(result)
+    except StopIteration as done:
+        found: T = done.value
+        return found
+
+
+def _settled(result: Any) -> Any:
+    if not inspect.isawaitable(result):
+        return result
+    if hasattr(result, "close"):
+        result.close()  # else Python warns that it was never awaited
+    raise AsynchronousError
+
 
 # Takes a function without arguments; returns its result, or an awaitable of it: asyncio.to_thread, anyio's run_sync.
 Runner = Callable[[Callable[[], Any]], Any]

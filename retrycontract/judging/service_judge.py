@@ -20,8 +20,7 @@ from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.tool_lists import MAX_NAME, DeclaredTool
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import log_warnings
-from retrycontract.judging.judge import TRACE, Examiner, ModelOutput, NotJudgedError, Verdict, refuse_other
-from retrycontract.judging.steps import Steps
+from retrycontract.judging.judge import TRACE, Examiner, ModelOutput, NotJudgedError, Steps, Verdict, refuse_other
 
 AT_ONCE = 30.0  # seconds, of the sixty for which a client holds its question
 MAX_LISTED = 200  # calls in one state, tools of one kind: such lists are read by a model

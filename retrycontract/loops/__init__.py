@@ -8,7 +8,7 @@ The engine that all loops share is described in `retrycontract.loops.engine`. No
 from __future__ import annotations
 
 from retrycontract.contract.webhooks import ResponseStatus
-from retrycontract.judging.steps import AsynchronousError
+from retrycontract.judging.judge import AsynchronousError
 from retrycontract.loops.agent_responses import (
     AGENT_RESPONSE_SCHEMA,
     MAX_FORMATTING_RETRIES,

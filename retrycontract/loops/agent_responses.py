@@ -25,7 +25,7 @@ from retrycontract.contract.tool import Tool
 from retrycontract.contract.webhooks import ResponseStatus, response_status
 from retrycontract.in_process import RetryContract
 from retrycontract.judging import Contract, Examiner, configuration_of, judge_for
-from retrycontract.judging.steps import Steps, drive, drive_async
+from retrycontract.judging.judge import Steps, drive, drive_async
 from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, conversation, known_options
 from retrycontract.loops.engine import MOST_ATTEMPTS, Exhausted, Run, Trial, budget, pursue
 from retrycontract.loops.models import Completion, Message, Model, as_model

@@ -35,7 +35,7 @@ from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.tool import Tool
 from retrycontract.judging import Judge, ModelOutput, Verdict, as_text
-from retrycontract.judging.steps import Steps
+from retrycontract.judging.judge import Steps
 from retrycontract.loops import asking
 from retrycontract.loops.asking import Account, Asker, ExtractionMetrics, measure
 from retrycontract.loops.failures import ApiFailure, ModelUnusableError, failure_of

@@ -20,7 +20,7 @@ from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.schemas.examples import example_of
 from retrycontract.contract.tool import DATA, FREE, Tool, data_input
 from retrycontract.judging import Contract, Examiner, Verdict, as_text, configuration_of, judge_for
-from retrycontract.judging.steps import Steps, drive, drive_async
+from retrycontract.judging.judge import Steps, drive, drive_async
 from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, conversation, known_options
 from retrycontract.loops.engine import Exhausted, Run, Trial, budget
 from retrycontract.loops.models import Completion, Message, Model, OfferedTool, ToolCall, as_message, as_model

@@ -21,8 +21,7 @@ from retrycontract.contract.outputs.source_code import ALLOW_EMPTY, LANGUAGE, La
 from retrycontract.contract.outputs.thoughts import without_thoughts
 from retrycontract.contract.tool import PluginCheck, Tool
 from retrycontract.judging import Contract, Judge, judge_for
-from retrycontract.judging.judge import Runner
-from retrycontract.judging.steps import Steps, drive, drive_async
+from retrycontract.judging.judge import Runner, Steps, drive, drive_async
 from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, known_options
 from retrycontract.loops.engine import Exhausted, Run, Trial, budget, pursue
 from retrycontract.loops.models import Completion, Message, Model, as_model

@@ -14,8 +14,8 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 
+from retrycontract.mcp.behind import UpstreamProcess
 from retrycontract.mcp.connection import Receiver
-from retrycontract.mcp.upstream import UpstreamProcess
 
 CHUNK = 1 << 16
 CHUNKS_AHEAD = 16  # read but not yet passed on: whoever writes more waits, as at any full pipe

@@ -18,8 +18,8 @@ from retrycontract.client.guarding import tool_list
 from retrycontract.contract.schemas.document import SchemaWarning
 from retrycontract.contract.schemas.tool_lists import read_tool_list
 from retrycontract.contract.tool import CompiledTool, Tool
+from retrycontract.judging.judge import drive
 from retrycontract.judging.service_judge import ServiceJudge
-from retrycontract.judging.steps import drive
 from tests.client.scripted import answer
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ import httpx2
 import pytest
 
 from retrycontract.client import UnavailableError, UnreachableError
-from retrycontract.judging.judge import ModelOutput, NotJudgedError
+from retrycontract.judging.judge import ModelOutput, NotJudgedError, drive
 from retrycontract.judging.service_judge import ServiceJudge
-from retrycontract.judging.steps import drive
 from tests.client.scripted import PENDING, URL, VALID, WAITING, answer, guided, problem
 
 if TYPE_CHECKING:

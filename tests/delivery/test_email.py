@@ -10,7 +10,7 @@ import pytest
 from pytest_django import Settings
 
 from retrycontract.delivery.courier import send_email
-from retrycontract.usecases.notify.courier import UndeliveredError
+from retrycontract.usecases.notify.drain_outbox import UndeliveredError
 from tests.serving.receivers import Mailbox, lead_mail_to, taking_mail
 
 

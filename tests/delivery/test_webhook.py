@@ -18,8 +18,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from retrycontract.delivery import webhook
-from retrycontract.usecases.notify.courier import UndeliveredError
+from retrycontract.delivery import courier
+from retrycontract.usecases.notify.drain_outbox import UndeliveredError
 from tests.delivery.test_addresses import CLOSED
 from tests.serving.receivers import Receiver, receiving
 
@@ -37,7 +37,7 @@ def receiver() -> Iterator[Receiver]:
 def post(url: str, **options: Any) -> str | None:
     """Post and give the reason why it was not taken, or None."""
     try:
-        webhook.post(url, json.dumps(BODY).encode(), headers=HEADERS, **({"allow_private": True} | options))
+        courier.post(url, json.dumps(BODY).encode(), headers=HEADERS, **({"allow_private": True} | options))
     except UndeliveredError as error:
         return error.reason
     return None

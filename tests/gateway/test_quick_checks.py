@@ -20,7 +20,7 @@ from retrycontract.contract.tool import Tool
 from retrycontract.in_process import RetryContract
 from retrycontract.judging import InProcessJudge, ModelOutput
 from retrycontract.judging.in_process_judge import is_small
-from retrycontract.judging.steps import drive
+from retrycontract.judging.judge import drive
 from retrycontract.mcp.checkpoint import Checkpoint
 from retrycontract.mcp.gateway import Gateway
 from retrycontract.mcp.results import ResultContract

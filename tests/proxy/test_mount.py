@@ -11,7 +11,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from retrycontract.proxy.mount import ProxyMount, ProxySettings
+from retrycontract.proxy.app import ProxyMount
+from retrycontract.proxy.judged import ProxySettings
 from tests.proxy import chat, messages
 from tests.proxy.upstream import RIGHT, WRONG, Asked, Reply, ScriptedUpstream, upstream
 from tests.serving import running
@@ -111,7 +112,7 @@ def test_only_upstreams_of_the_settings_are_asked(served: tuple[Service, Scripte
 
 
 def test_a_proxy_asks_in_the_name_of_each_client_and_is_closed_behind_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrycontract.proxy.mount.MAX_PROXIES", 1)
+    monkeypatch.setattr("retrycontract.proxy.app.MAX_PROXIES", 1)
     hosts: list[tuple[str, str]] = []
     clients: list[Any] = []
 

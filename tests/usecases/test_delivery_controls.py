@@ -10,7 +10,7 @@ from django.db import transaction
 
 from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import OutboxMessage
-from retrycontract.usecases.notify.courier import carry_out
+from retrycontract.usecases.notify.drain_outbox import carry_out
 from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
 from tests.factories import make_blocked
 from tests.serving.receivers import Receiver

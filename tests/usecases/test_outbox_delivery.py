@@ -11,8 +11,7 @@ import pytest
 from pytest_django import Settings
 
 from retrycontract.store.models import ChannelTurn, Event, Notice, OutboxMessage
-from retrycontract.usecases.notify.courier import UndeliveredError
-from retrycontract.usecases.notify.drain_outbox import LEASE, drain_outbox
+from retrycontract.usecases.notify.drain_outbox import LEASE, UndeliveredError, drain_outbox
 from tests.factories import make_agent, make_blocked
 from tests.file_database import all_at_once
 from tests.serving.receivers import Receiver, receiving, taking_mail

@@ -15,7 +15,7 @@ from django.conf import settings
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import refuse_slips
-from retrycontract.delivery.webhook import PinnedConnection, within
+from retrycontract.delivery.courier import PinnedConnection, within
 from retrycontract.management.doctor import Finding, fail, ok, warn
 from retrycontract.management.doctor.surroundings import patches
 from retrycontract.store.models import (
@@ -28,7 +28,7 @@ from retrycontract.store.models import (
     WorkerBeat,
 )
 from retrycontract.store.sealing import UnreadableError, unseal
-from retrycontract.usecases.notify.courier import UndeliveredError
+from retrycontract.usecases.notify.drain_outbox import UndeliveredError
 from retrycontract.usecases.notify.tend_endpoint import resolve
 from retrycontract.usecases.reseal import still_old
 

@@ -18,7 +18,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 from django.db.models import Q, QuerySet
 
-from retrycontract.config.login_settings import LoginSettings
+from retrycontract.config.outside_settings import LoginSettings
 from retrycontract.store.models import Agent, ApiKey, Door, Event, Preferences, ProviderIdentity, Scope
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.tools.contracts import sanitizer
