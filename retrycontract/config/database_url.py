@@ -1,11 +1,11 @@
-"""The database of the settings: SQLite in the data folder, or PostgreSQL by its address."""
+"""The database of the settings: SQLite in the data folder, or PostgreSQL by its address; and what a Redis is at."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 EXAMPLE: Final = "postgresql://user:password@host:5432/name"
 # What a server may ask of its clients; everything else of libpq is ours to set.
@@ -78,3 +78,14 @@ def database_settings(url: str, data_dir: Path, *, is_migration: bool = False) -
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864;",
         },
     }
+
+
+def is_redis_url(url: str) -> bool:
+    """Tell whether an address leads to a Redis."""
+    # Redis' own reader takes database 0 for a path that is no number, and the default port for none.
+    try:
+        parts = urlsplit(url)
+        names_place = bool(parts.hostname) and parts.port != 0 and re.fullmatch(r"/?|/[0-9]{1,5}", parts.path)
+        return bool(names_place and re.fullmatch(r"rediss?://[^\s#]+", url))
+    except ValueError:
+        return False

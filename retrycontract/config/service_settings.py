@@ -11,13 +11,12 @@ from contextlib import suppress
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from cryptography.fernet import Fernet
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
-from retrycontract.config.database_url import read_database_url
+from retrycontract.config.database_url import is_redis_url, read_database_url
 from retrycontract.config.outside_settings import DeliverySettings, LoginSettings
 from retrycontract.config.outside_settings import is_plain_url as is_plain_url
 from retrycontract.config.telemetry import checked_endpoint
@@ -204,12 +203,7 @@ class ServiceSettings(LoginSettings, DeliverySettings):
     )
 
     @field_validator(
-        "allowed_hosts",
-        "trusted_origins",
-        "trusted_proxies",
-        "encryption_keys",
-        "proxy_upstreams",
-        mode="before",
+        "allowed_hosts", "trusted_origins", "trusted_proxies", "encryption_keys", "proxy_upstreams", mode="before"
     )
     @classmethod
     def _split(cls, value: Any) -> Any:
@@ -306,7 +300,7 @@ class ServiceSettings(LoginSettings, DeliverySettings):
     @field_validator("redis_url")
     @classmethod
     def _redis(cls, url: str) -> str:
-        if url and not (re.fullmatch(r"rediss?://[^\s#]+", url) and _leads_to_redis(url)):
+        if url and not is_redis_url(url):
             raise ValueError("write it as redis://:password@host:6379/0, or rediss:// for TLS")
         return url
 
@@ -378,15 +372,6 @@ def _worded(fault: ErrorDetails) -> str:
     allowed = range_of(name)
     spare = f" (it must be {allowed})" if allowed else ""
     return f"{PREFIX}{name.upper()}: {said}{spare}"
-
-
-def _leads_to_redis(url: str) -> bool:
-    # Redis' own reader takes database 0 for a path that is no number, and the default port for none.
-    try:
-        parts = urlsplit(url)
-        return bool(parts.hostname) and parts.port != 0 and re.fullmatch(r"/?|/[0-9]{1,5}", parts.path) is not None
-    except ValueError:
-        return False
 
 
 def range_of(name: str) -> str:
