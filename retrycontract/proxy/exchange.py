@@ -350,10 +350,11 @@ class Exchange:
     def _end(self) -> Settled:
         newest = self._answers[-1]
         blocked = [one for one in self._due if one.is_blocked or one.is_wrong]
-        # A model without a parser for its thoughts says them before its output, which has to be JSON alone.
+        # A model without a parser for its thoughts says them before its output or in its call, and a template leaves
+        # its marks: what was judged without them arrives as JSON alone, for the agent reads nothing else.
         for one in self._due:
-            is_output = not one.call.id and isinstance(one.call.arguments, str)
-            if is_output and one.verdict and one.verdict.is_valid and parse_json(one.call.arguments)[1] is not None:
+            written = one.call.arguments if isinstance(one.call.arguments, str) else ""
+            if written.strip() and one.verdict and one.verdict.is_valid and parse_json(written)[1] is not None:
                 if self._contract.enforces:
                     one.call = replace(one.call, arguments=json.dumps(one.verdict.value, ensure_ascii=False))
                     newest = replace(newest, is_rewritten=True)

@@ -323,10 +323,14 @@ def _name(made: wire.Body) -> str:
 
 def _entry(call: wire.WrittenCall) -> wire.Body:
     """Give a call as the API has it; a person's or a rescued one has no source."""
-    if call.source is not None:
-        source: wire.Body = call.source
+    source: wire.Body = call.source or {}
+    if source.get("type") == "custom":
         return source
     arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+    if call.id == FUNCTION_CALL and source:
+        return {**source, "arguments": arguments}
+    if source:
+        return {**source, "function": {**source["function"], "arguments": arguments}}
     made = {"name": call.name, "arguments": arguments}
     return made if call.id == FUNCTION_CALL else {"id": call.id, "type": "function", "function": made}
 

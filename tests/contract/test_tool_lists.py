@@ -76,6 +76,21 @@ def test_an_empty_list_is_a_list() -> None:
                 "shema": "schema",
             }.items()
         ),
+        *(
+            ([{"name": "t", "input_schema": SCHEMA, key: value}], f"/0/{key}", f"takes '{meant}'")
+            for key, value, meant in (
+                ("hold", True, "hold"),
+                ("Hold", "yes", "hold"),
+                ("mode", "observe", "mode"),
+                ("maxAttempts", 5, "max_attempts"),
+                ("max_atempts", 5, "max_attempts"),
+                ("expires-after", "30m", "expires_after"),
+                ("on_expiry", "reject", "on_expiry"),
+                ("kind", "extraction", "kind"),
+            )
+        ),
+        ([{"name": "t", "function": {"name": "t", "hold": True}}], "/0/function/hold", "takes 'hold'"),
+        ({"tools": [], "hold": True}, "/hold", "takes 'hold'"),
         ({"tools": [{"function": {"name": "t", "paramters": SCHEMA}}]}, "/tools/0/function/paramters", "'parameters'"),
         ([{"name": "t", "inputSchema": SCHEMA, "input_schema": {}}], "/0", "'input_schema' and 'inputSchema' are two"),
         ([{"name": "t", "inputSchema": SCHEMA}, {"name": "t", "inputSchema": {}}], "/1/name", "'t' stands twice"),

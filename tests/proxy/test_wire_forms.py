@@ -347,6 +347,22 @@ def test_arguments_in_the_form_of_another_api_arrive_in_that_of_their_own() -> N
     assert chat.calls_in(body) == [("read_file", RIGHT)]
 
 
+AROUND = [
+    "<think>Hm.</think>{}", "<reasoning>Hm.</reasoning>\n{}", "{}<|im_end|>", "{}<|eot_id|>", "\ufeff{}", "\u00a0{}",
+    "\u200b{}", "{}\u2028", "\x0b{}",
+    "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>{}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_what_stands_around_the_arguments_of_a_right_call_does_not_arrive(wire: ModuleType, *, streams: bool) -> None:
+    for around in AROUND:
+        call = wire.call("read_file", around.replace("{}", json.dumps(RIGHT)))
+        content = arrived(wire, (wire.streams if streams else wire.says)("", call), streams=streams)
+        body = wire.put_together(content) if streams else json.loads(content)
+        assert wire.calls_in(body) == [("read_file", RIGHT)], around
+
+
 @pytest.mark.parametrize("streams", [True, False])
 def test_thoughts_before_structured_output_do_not_arrive(wire: ModuleType, *, streams: bool) -> None:
     said = '<think>Hm, {"total": "x"}.</think>\n{"total": 5}'

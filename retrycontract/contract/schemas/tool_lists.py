@@ -13,6 +13,7 @@ from retrycontract.contract import pointers
 from retrycontract.contract.advice.names import MAX_LENGTH, slips_between
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.contract.json_types import type_name
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.document import (
     InvalidSchema,
     SchemaFault,
@@ -248,6 +249,9 @@ def _supply(document: dict[str, Any], reference: str) -> bool:
 MAX_TOOLS = 2_000  # in one list
 NEAR_KEYS = frozenset({"params", "args", "arguments"})
 SCHEMA_KEYS = ("input_schema", "inputSchema", "parameters", "schema")
+# Options of a registration, which no provider's list has; `strict` is also OpenAI's, and says something else there.
+OPTIONS = ("hold", "mode", "kind", "max_attempts", "expires_after", "on_expiry")
+SAYS_OURS = {"mode": ("enforce", "observe"), "kind": tuple(Kind)}
 MAX_NAME = 300  # characters; real servers have names of over 100
 
 
@@ -275,18 +279,35 @@ def read_tool_list(payload: Any, *, is_registry: bool = True) -> list[DeclaredTo
     """
     pointer = ""
     if isinstance(payload, dict) and "tools" in payload:
+        if is_registry:
+            _refuse_options(payload, "")
         payload, pointer = payload["tools"], "/tools"
     if not isinstance(payload, list):
         raise InvalidToolListError(pointer, "send a list of tools, or an object with the list under 'tools'")
     if len(payload) > MAX_TOOLS:
         raise InvalidToolListError(pointer, f"send at most {MAX_TOOLS} tools at once")
     tools = list(_read(payload, pointer))
+    for position, item in enumerate(payload if is_registry else ()):
+        for where, body in (("", item), ("/function", item.get("function"))):
+            _refuse_options(body if isinstance(body, dict) else {}, f"{pointer}/{position}{where}")
     first: dict[str, DeclaredTool] = {}
     for position, tool in enumerate(tools):
         if is_registry and first.setdefault(tool.name, tool).schema != tool.schema:
             reason = f"'{excerpt(tool.name)}' stands twice in this list, with two schemas"
             raise InvalidToolListError(f"{pointer}/{position}/name", reason)
     return tools
+
+
+def _refuse_options(body: dict[Any, Any], where: str) -> None:
+    """Refuse an option of a registration, or a slip of one: nothing would hold the tool to it."""
+    for key, value in body.items():
+        letters = _letters(key) if isinstance(key, str) and len(key) <= MAX_LENGTH else ""
+        for option in OPTIONS:
+            slips = slips_between(letters, _letters(option)) if len(option) > 4 else None
+            is_meant = letters == _letters(option) or slips in (0, 1)
+            if is_meant and (option not in SAYS_OURS or value in SAYS_OURS[option]):
+                reason = f"a list sets no options; PUT /tools/{{name}} takes '{option}' (in Python: register_tool)"
+                raise InvalidToolListError(pointers.join(where, key), reason)
 
 
 def _read(items: list[Any], pointer: str) -> Iterator[DeclaredTool]:
