@@ -2,8 +2,9 @@
 
 Each text has a goal and some values, of words that are as rare and as common as words are; each search has another word
 in it. Without `--desk` only the look into the words is measured: what it finds are at most 500 keys, which any list
-reads by. With it calls are planted whole, and what is measured is each page with a search, rendered in this process.
-`--postgresql` starts a server of its own; without it the database is SQLite.
+reads by. With it calls are planted whole, and each page with a search is rendered in this process, for beginnings of
+ids, values, parts of tools' names and words of goals, rare and common, alone, in twos, and with filters.
+`--postgresql` starts a server of its own; without it the database is SQLite. `--kept` takes what was planted before.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from tempfile import TemporaryDirectory
+from urllib.parse import urlencode
 
 import django
 
@@ -25,9 +27,25 @@ SEARCHES = 300
 VOCABULARY = 20_000
 WORDS = 25  # of one call
 BATCH = 5_000
-PAGES = ("/find/?q=", "/calls/?q=", "/?q=", "/?show=all&q=")
-OF_DESK = 6  # times each search on each page
-SOUGHT = ("invoice", "de", "flight", "the", "seed-tr", "call_01", "finish what the customer", "berlin", "zurich", "17")
+PAGES = ("/find/", "/calls/", "/", "/?show=answered", "/?show=all")
+FILTERED = PAGES[1:]
+OF_DESK = 200  # searches on each page, and as many with filters
+COMMON = (
+    "the",
+    "de",
+    "invoice",
+    "flight",
+    "what",
+    "customer",
+    "inbox",
+    "release",
+    "call_01",
+    "session",
+    "eur",
+    "se",
+    "17",
+)
+RARE = ("zurich", "berlin", "seed-tr", "finish what the customer", "nothing", "qwertz")
 
 
 def main() -> None:
@@ -36,18 +54,26 @@ def main() -> None:
     parser.add_argument("number", type=int, nargs="?", default=200_000)
     parser.add_argument("--postgresql", action="store_true")
     parser.add_argument("--desk", action="store_true")
+    parser.add_argument("--kept", help="the folder, or the address, of a database with planted calls")
     asked = parser.parse_args()
-    with _database(is_postgresql=asked.postgresql):
+    with _database(is_postgresql=asked.postgresql, kept=asked.kept):
         django.setup()
-        (_measure_desk if asked.desk else _measure_words)(asked.number)
+        if not asked.desk:
+            _measure_words(asked.number)
+            return
+        if not asked.kept:
+            _plant(asked.number)
+        _measure_desk()
 
 
 @contextmanager
-def _database(*, is_postgresql: bool) -> Iterator[None]:
+def _database(*, is_postgresql: bool, kept: str | None) -> Iterator[None]:
     os.environ["DJANGO_SETTINGS_MODULE"] = "retrycontract.settings"
     with TemporaryDirectory() as folder:
-        os.environ["RETRYCONTRACT_DATA_DIR"] = folder
-        if not is_postgresql:
+        os.environ["RETRYCONTRACT_DATA_DIR"] = kept if kept and not is_postgresql else folder
+        if kept and is_postgresql:
+            os.environ["RETRYCONTRACT_DATABASE_URL"] = kept
+        if kept or not is_postgresql:
             yield
             return
         with running_postgresql() as server:
@@ -83,24 +109,31 @@ def _measure_words(number: int) -> None:
     print(f"{connection.vendor}, {number:,} calls, {database_size() / number:.0f} bytes each")
 
 
-def _measure_desk(number: int) -> None:
-    from django.contrib.auth.models import User
+def _plant(number: int) -> None:
     from django.core.management import call_command
-    from django.db import connection
-    from django.test import Client
     from django.utils import timezone
 
-    from dashboard.navigation import Role, give_role
     from retrycontract.usecases.calls.sweep import index_calls
     from retrycontract.usecases.counts.recount import sum_up_everything
 
     call_command("migrate", verbosity=0)
-    call_command("collectstatic", interactive=False, verbosity=0)
     call_command("seed", calls=number, days=60, waiting=200)
     while index_calls():
         pass
     sum_up_everything(now=timezone.now() + timedelta(hours=2))
-    operator = User.objects.create_user("ada")
+
+
+def _measure_desk() -> None:
+    from django.contrib.auth.models import User
+    from django.core.management import call_command
+    from django.db import connection
+    from django.test import Client
+
+    from dashboard.navigation import Role, give_role
+    from retrycontract.store.models import Call
+
+    call_command("collectstatic", interactive=False, verbosity=0)
+    operator, _ = User.objects.get_or_create(username="ada")
     give_role(operator, Role.OPERATOR)
     desk = Client(SERVER_NAME="127.0.0.1")
     desk.force_login(operator)
@@ -109,22 +142,73 @@ def _measure_desk(number: int) -> None:
         answer = desk.get(address)
         assert answer.status_code == 200, answer.status_code
 
+    chance = random.Random(1)  # noqa: S311 - no secret
+    number = Call.objects.count()
     for page in PAGES:
-        addresses = (page + text for text in SOUGHT * OF_DESK)
-        look(page + "warm")
-        _say(page, OF_DESK * len(SOUGHT), look, addresses.__next__)
+        _say(page, OF_DESK, look, lambda page=page: _address(page, _sought(chance)))  # type: ignore[misc]
+    for page in FILTERED:
+        _say(f"{page} filtered", OF_DESK, look,
+             lambda page=page: _address(page, _sought(chance), **_filters(chance, page)))  # type: ignore[misc]  # fmt: skip
     print(f"{connection.vendor}, {number:,} calls")
 
 
+def _address(page: str, text: str, **filters: str) -> str:
+    return f"{page}{'&' if '?' in page else '?'}{urlencode({'q': text} | filters)}"
+
+
+def _sought(chance: random.Random) -> str:
+    """Draw what somebody could look for: in what was planted, at random."""
+    from retrycontract.store.models import Call
+
+    newest = Call.objects.order_by("-pk").values_list("pk", flat=True)[0]
+    call = Call.objects.filter(pk__lte=chance.randint(1, newest)).order_by("-pk")[0]
+    attempt = call.attempts.order_by("-number")[0]
+    values = [word for value in _scalars(attempt.output) for word in str(value).split()]
+    words = [*str((call.context or {}).get("goal", "the")).split(), *values]
+    ways = (
+        lambda: call.public_id[: chance.choice((6, 8, 12, 30))],
+        lambda: (call.session_id or "s")[: chance.randint(7, 14)],
+        lambda: attempt.tool_call_id[: chance.randint(3, 20)], lambda: call.tool_name,
+        lambda: chance.choice(call.tool_name.split("_")), lambda: call.tool_name[: chance.randint(2, 5)],
+        lambda: chance.choice(words), lambda: chance.choice(words)[:3], lambda: " ".join(chance.choices(words, k=2)),
+        lambda: chance.choice(COMMON), lambda: chance.choice(RARE),
+        lambda: " ".join(chance.choices((*COMMON, *RARE), k=2)),
+    )  # fmt: skip
+    return chance.choice(ways)()
+
+
+def _scalars(value: object) -> Iterator[object]:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in parts:
+        yield from _scalars(part)
+    if not isinstance(value, dict | list):
+        yield value
+
+
+def _filters(chance: random.Random, page: str) -> dict[str, str]:
+    """Draw one or two filters, which may contradict each other and what is looked for."""
+    from retrycontract.store.models import Agent, Tool
+
+    agent, tool = (chance.choice(list(kind.objects.values_list("name", flat=True))) for kind in (Agent, Tool))
+    offered = {"agent": agent, "tool": tool, "code": chance.choice(("VAL-002", "VAL-008"))}
+    if page == "/calls/":
+        offered |= {"model": chance.choice(("model-m", "model-s")), "state": chance.choice(("blocked", "valid"))}
+    return dict(chance.sample(sorted(offered.items()), k=chance.randint(1, 2)))
+
+
 def _say(name: str, times: int, work: Callable[[str], object], sought: Callable[[], str]) -> None:
-    waited, worked = [], []
+    waited, worked, slowest = [], [], (0.0, "")
+    work(sought())  # the first opens files and compiles templates
     for _ in range(times):
-        text, started, used = sought(), time.perf_counter(), time.process_time()
+        text = sought()
+        started, used = time.perf_counter(), time.process_time()
         work(text)
         waited.append((time.perf_counter() - started) * 1e3)
         worked.append((time.process_time() - used) * 1e3)
+        slowest = max(slowest, (waited[-1], text))
     told = [f"{sorted(each)[int(times * part)]:.2f}" for each in (waited, worked) for part in (0.5, 0.95)]
-    print(f"{name}: p50 {told[0]} ms, p95 {told[1]} ms; of this processor {told[2]} and {told[3]} ms", flush=True)
+    print(f"{name}: p50 {told[0]} ms, p95 {told[1]} ms; of this processor {told[2]} and {told[3]} ms; "
+          f"at most {slowest[0]:.0f} ms for {slowest[1]!r}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

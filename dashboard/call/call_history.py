@@ -10,12 +10,13 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
+from django.utils.html import escape
 
 from dashboard.call.diagnosis import TONES, Change, Course, Diagnosis, Mark, compare
 from dashboard.call.entries import AttemptEntry, GuidanceEntry
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.outputs.source_code import UnknownLanguageError, declared_language
-from retrycontract.contract.redaction.sanitizer import visible
+from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.models import (
     Attempt,
     Call,
@@ -29,7 +30,10 @@ from retrycontract.usecases.answers.give_guidance import check_correction, redac
 from retrycontract.usecases.answers.reuse_answers import proposed_arguments
 
 SHOWN_ATTEMPTS = 20  # an agent may go on trying while it is Blocked; the last few say everything
+NEAR_ATTEMPTS = 3  # of long ones the mistakes of so many are shown
 NAMED_CONTEXT = ("goal", "last_user_message", "trace_url")
+MOST_EDITED = 4_000  # bytes that are in a form unasked
+MOST_SUMMED_UP = 1_000  # characters of the summary for a person
 ANSWERABLE = (CallState.BLOCKED, CallState.EXPIRED)
 
 
@@ -44,6 +48,7 @@ class CallHistory:
     expiries: tuple[datetime, ...] = ()  # when nobody had answered in time
     held: HeldAnswer | None = None  # an answer that was sent and can still be taken back
     unsent: tuple[HeldAnswer, ...] = ()  # those that their agent no longer needed when their hold was over
+    whole: str = ""  # what is shown to its end: an attempt by its number, the schema, the context
 
     @property
     def version(self) -> str:
@@ -57,8 +62,10 @@ class CallHistory:
         entries: list[AttemptEntry | GuidanceEntry] = [GuidanceEntry(given, self.expiries) for given in self.guidance]
         earlier = [*self.attempts[1:], None]
         entries += [
-            AttemptEntry(attempt, attempt.pk == newest, before)
-            for attempt, before in zip(self.attempts, earlier, strict=False)
+            AttemptEntry(
+                attempt, attempt.pk == newest, before, self.whole == str(attempt.number), index >= NEAR_ATTEMPTS
+            )
+            for index, (attempt, before) in enumerate(zip(self.attempts, earlier, strict=False))
         ]
         return sorted(entries, key=lambda entry: (entry.at, isinstance(entry, GuidanceEntry)), reverse=True)
 
@@ -130,6 +137,12 @@ class CallHistory:
     def escalation(self) -> Escalation | None:
         """Give the newest request for a person."""
         return self.escalations[0] if self.escalations else None
+
+    @property
+    def summary(self) -> str:
+        """Give what a person is told of it, or how that begins and ends."""
+        text = self.escalation.text if self.escalation else ""
+        return text if self.whole == "escalation" else elide_middle(text, MOST_SUMMED_UP)
 
     @property
     def open_escalation(self) -> Escalation | None:
@@ -212,6 +225,11 @@ class CallHistory:
         return editable(self.newest_parsed.output) if self.newest_parsed else "{\n  \n}"
 
     @property
+    def is_heavy(self) -> bool:
+        """Tell whether the last output that parsed is so long that the form gets it only when it is to be corrected."""
+        return len(escape(self.editable_arguments).encode()) > MOST_EDITED
+
+    @property
     def kept_places(self) -> list[str]:
         """List the places of the values that only the agent has, and that it keeps when they are left alone."""
         return list(redacted_places(self.newest_parsed.output)) if self.newest_parsed else []
@@ -263,8 +281,8 @@ class CallHistory:
             yield from self.call.context.items()
 
 
-def read_story(call: Call) -> CallHistory:
-    """Read what the page of a call shows."""
+def read_story(call: Call, *, whole: str = "") -> CallHistory:
+    """Read what the page of a call shows; `whole` names what is shown to its end."""
     held = _held_of(call)
     return CallHistory(
         call,
@@ -276,6 +294,7 @@ def read_story(call: Call) -> CallHistory:
         tuple(call.events.filter(name="call.expired").order_by("pk").values_list("at", flat=True)),
         _waiting(held),
         tuple(answer for answer in held if answer.is_unsent),
+        whole,
     )
 
 

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import accumulate
+from typing import Final, TypeVar
 
 from dashboard.call.diagnosis import Change, compare
-from dashboard.shared.json_view import is_long
+from dashboard.shared.json_view import is_long, is_long_text
 from dashboard.shared.mistakes import MistakePattern, by_pattern
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import Status
+from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.store.models import Attempt, AttemptState, Guidance
 
+MOST_MISTAKES: Final = 8  # shown of an attempt with more; the link beside them shows it to its end
+MOST_EARLIER: Final = 2  # of an attempt that another followed
+MOST_TOLD: Final = 200  # bytes of one, as it is written
+MOST_CHANGES: Final = 8
+MOST_CHANGED: Final = 1_000  # bytes of them
+MOST_SAID: Final = 2_000  # characters of what the model said
+Item = TypeVar("Item")
 _AT_LINE = re.compile(r" at line (\d{1,6})\b")
+
+
+def _first(items: tuple[Item, ...], part: Callable[[Item], object], most: int) -> tuple[Item, ...]:
+    """Keep the first, as many as their parts have bytes; one at least."""
+    sizes = accumulate(len(repr(part(item)).encode(errors="replace")) for item in items)
+    return tuple(item for item, size in zip(items, sizes, strict=True) if item is items[0] or size <= most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +41,8 @@ class AttemptEntry:
     attempt: Attempt
     is_newest: bool
     before: Attempt | None = None  # the attempt before it, when that one is known
+    is_whole: bool = False  # shown to its end
+    is_far: bool = False  # so many followed that only its line is shown where it is long
 
     @property
     def changes(self) -> tuple[Change, ...] | None:
@@ -33,6 +52,39 @@ class AttemptEntry:
         if before is None or not before.is_parsed or not self.attempt.is_parsed:
             return None
         return compare(before.output, self.attempt.output)
+
+    @property
+    def shown_changes(self) -> tuple[Change, ...]:
+        """Give the first of the changes: as many as fit beside the rest."""
+        changes = self.changes or ()
+        if self.is_whole:
+            return changes
+        return _first(changes[:MOST_CHANGES], lambda one: (one.before, one.after), MOST_CHANGED)
+
+    @property
+    def shown_mistakes(self) -> tuple[MistakePattern, ...]:
+        """Give the worst of its mistakes."""
+        if not self.is_cut:
+            return self.mistakes
+        most = MOST_MISTAKES if self.is_newest else 0 if self.is_far else MOST_EARLIER
+        return _first(self.mistakes[:most], lambda one: one.first, MOST_TOLD * most)
+
+    @property
+    def is_cut(self) -> bool:
+        """Tell whether it is not shown to its end."""
+        return not self.is_whole and (
+            self.is_long or len(self.mistakes) > MOST_MISTAKES or len(self.shown_changes) < len(self.changes or ())
+        )
+
+    @property
+    def is_brief(self) -> bool:
+        """Tell whether its mistakes alone are shown: the newest attempt says what an answer is about."""
+        return self.is_cut and not self.is_newest
+
+    @property
+    def shown_said(self) -> str:
+        """Give what the model said, or how it begins and ends."""
+        return self.attempt.said if self.is_whole else elide_middle(self.attempt.said, MOST_SAID)
 
     @property
     def is_repeat(self) -> bool:
@@ -74,8 +126,9 @@ class AttemptEntry:
 
     @property
     def is_long(self) -> bool:
-        """Tell whether the output has more lines than are shown around its failing places."""
-        return self.attempt.is_parsed and is_long(self.attempt.output)
+        """Tell whether the output is longer than what is shown around its failing places."""
+        output = self.attempt.output
+        return is_long_text(output) if isinstance(output, str) else is_long(output, self.attempt.errors)
 
     @property
     def blocking(self) -> int:
@@ -103,6 +156,16 @@ class AttemptEntry:
         """Name the colour of its mark, of those of states."""
         tones = {"failed": "blocked", "alert": "blocked", "valid": "good", "pending": "work"}
         return tones.get(self.outcome[0], "ended")
+
+    @property
+    def anchor(self) -> str:
+        """Name its place on the page."""
+        return f"attempt-{self.attempt.number}"
+
+    @property
+    def all_mistakes(self) -> str:
+        """Say what the rest of its mistakes is shown by."""
+        return f"Show all {len(self.mistakes)} mistakes"
 
     @property
     def title(self) -> str:

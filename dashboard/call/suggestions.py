@@ -89,7 +89,7 @@ def _proposal(story: CallHistory, guidance: SuggestedGuidance) -> Suggestion | N
         return None
 
 
-BUTTONS: Final = ("suggestion", "past", "reply", "pretty")  # the names of the buttons that fill in the form
+BUTTONS: Final = ("suggestion", "past", "reply", "pretty", "load")  # the names of the buttons that fill in the form
 
 
 def is_asked(typed: QueryDict) -> bool:
@@ -100,6 +100,8 @@ def is_asked(typed: QueryDict) -> bool:
 def filled(typed: QueryDict, story: CallHistory, at_hand: AtHand) -> QueryDict:
     """Return what was typed with what the pressed button stands for put in; nothing that was typed is lost."""
     filling = typed.copy()
+    if "load" in typed:
+        _correct(filling, story.editable_arguments)
     if "suggestion" in typed and story.suggested_arguments is not None:
         _correct(filling, story.suggested_arguments)
     if (proposal := at_hand.proposal(typed.get("past", ""))) is not None:

@@ -50,7 +50,7 @@ def call(request: HttpRequest, public_id: str) -> HttpResponse:
         # Told without reading the attempts, for an open page asks again and again.
         if request.GET.get("seen") == read_version(found):
             return HttpResponse(status=UNCHANGED)
-        story = read_story(found)
+        story = read_story(found, whole=request.GET.get("whole", ""))
         context = _story_context(request, story) | _asked(story, request.GET.get("form", "")) | {"is_poll": True}
         if "beside" not in request.GET:
             return render(request, "call/_call_live.html", context)
@@ -58,8 +58,7 @@ def call(request: HttpRequest, public_id: str) -> HttpResponse:
         context["size"] = int(size) if size.isdecimal() and len(size) < 9 else 1
         page = "dashboard:group" if context["size"] > 1 and context["may_answer"] else "dashboard:call"
         return render(request, "inbox/_pane.html", context | {"opens": reverse(page, args=[public_id])})
-    whole = request.GET.get("whole", "")  # the attempt whose output is shown to its end
-    return _page(request, read_story(found), whole=int(whole) if whole.isdecimal() and len(whole) < 9 else 0)
+    return _page(request, read_story(found, whole=request.GET.get("whole", "")))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -179,7 +178,7 @@ def _page(
             initial={
                 "escalation": escalation.public_id,
                 "base": story.judged_number,
-                "arguments": story.editable_arguments,
+                "arguments": "" if story.is_heavy else story.editable_arguments,
             }
             | taken_back(request, story.call.public_id)
         )

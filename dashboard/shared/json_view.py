@@ -84,6 +84,8 @@ def line_at(lines: dict[str, int], pointer: str) -> int:
 MAX_LINES = 500  # a person reads no more; the rest is counted
 MAX_STRING = 2000
 MOST_NEAR = 40  # lines of a document that is shown as far as it failed: what fits on one screen with its errors
+NEAR_STRING = 120  # characters of a string or of a line there
+NEAR_TEXT = 3_000  # bytes that a document may have to be shown as a whole: a page is to have 60 kB
 BESIDE = 2  # lines shown on each side of a failing one
 HEAD = 4  # lines of the beginning, which say what it is
 INDENT = "  "
@@ -101,10 +103,11 @@ class _Marks:
     at: dict[str, list[ValidationError]] = field(default_factory=dict)
     missing: dict[str, list[ValidationError]] = field(default_factory=dict)
     first: set[int] = field(default_factory=set)  # of those that are alike, by `id`
+    most: int = MAX_STRING  # characters of a string
 
     @classmethod
-    def of(cls, value: Any, errors: Sequence[ValidationError]) -> _Marks:
-        marks = cls(first={id(one.first) for one in by_pattern(errors)})
+    def of(cls, value: Any, errors: Sequence[ValidationError], most: int = MAX_STRING) -> _Marks:
+        marks = cls(first={id(one.first) for one in by_pattern(errors)}, most=most)
         for error in errors:
             # What no schema says of the whole stands at no line: the opening bracket is not to blame for it.
             if error.severity is not ErrorSeverity.ERROR or (not error.field_path and error.keyword in TITLES):
@@ -120,26 +123,33 @@ def render_json(value: Any, errors: Sequence[ValidationError] = (), *, near: boo
     """Write a value as HTML lines; nothing of it is trusted, and keys are never looked up by name.
 
     With `near` a long one is shown only around its failing places, of those that are alike the first, as far as a
-    screen goes.
+    screen goes; where nothing fails, how it begins.
     """
-    written = list(_lines(value, "", 0, "", "", _Marks.of(value, errors)))
-    lines = _near(written) if near and len(written) > MOST_NEAR else written[:MAX_LINES]
+    near = near and is_long(value, errors)
+    written = list(_lines(value, "", 0, "", "", _Marks.of(value, errors, NEAR_STRING if near else MAX_STRING)))
+    lines = _near(written, [FIRST in line for line in written]) if near else written[:MAX_LINES]
     if not near and len(written) > MAX_LINES:
         lines.append(_gap(len(written) - MAX_LINES, "more "))
     shown = "".join(lines).replace(FIRST, f'"{BAD}')
     return mark_safe(f'<pre class="json"><code>{shown}</code></pre>')  # noqa: S308 - every part is escaped below
 
 
-def is_long(value: Any) -> bool:
-    """Tell whether a value has more lines than are shown near its failing places."""
-    return sum(1 for _ in islice(_lines(value, "", 0, "", "", _Marks()), MOST_NEAR + 1)) > MOST_NEAR
+def is_long(value: Any, errors: Sequence[ValidationError] = ()) -> bool:
+    """Tell whether a value has more lines, or longer ones, than are shown near its failing places."""
+    lines = list(islice(_lines(value, "", 0, "", "", _Marks.of(value, errors)), MOST_NEAR + 1))
+    return len(lines) > MOST_NEAR or _size(lines) > NEAR_TEXT
 
 
-def _near(written: list[str]) -> list[str]:
+def is_long_text(text: str) -> bool:
+    """Tell whether a text has more lines or characters than are shown near its failing lines."""
+    return _size([text]) > NEAR_TEXT or text.count("\n") > 2 * MOST_NEAR
+
+
+def _near(written: list[str], fails: Sequence[bool]) -> list[str]:
     """Keep the beginning, and the failing lines with their neighbours, until there are enough."""
-    kept = set(range(HEAD))
-    for index, line in enumerate(written):
-        if FIRST in line and len(kept) < MOST_NEAR:
+    kept = set(range(min(HEAD, len(written))))
+    for index, is_failing in enumerate(fails if any(fails) else [True] * len(written)):
+        if is_failing and len(kept) < MOST_NEAR and _size(written[one] for one in kept) < NEAR_TEXT:
             # Whole neighbourhoods, so that the last one may go beyond the bound by some lines.
             kept.update(range(max(index - BESIDE, 0), min(index + BESIDE + 1, len(written))))
     lines: list[str] = []
@@ -153,13 +163,19 @@ def _near(written: list[str]) -> list[str]:
     return lines
 
 
+def _size(lines: Iterable[str]) -> int:
+    return sum(len(line.encode(errors="replace")) for line in lines)
+
+
 def _gap(number: int, more: str = "") -> str:
     return f'<span class="jx jmore">… {number} {more}line{"" if number == 1 else "s"}\n</span>'
 
 
-def render_text(text: str) -> SafeString:
-    """Write text that never parsed, its own line breaks kept and everything hidden made visible."""
-    body = "\n".join(_plain(line) for line in elide_middle(text, MAX_LINES * 100).split("\n"))
+def render_text(text: str, *, near: bool = False) -> SafeString:
+    """Write text that never parsed, its own line breaks kept and everything hidden made visible; `near`: less of it."""
+    body = "\n".join(
+        _plain(line) for line in elide_middle(text, NEAR_TEXT // 2 if near else MAX_LINES * 100).split("\n")
+    )
     return mark_safe(f'<pre class="text"><bdi>{body}</bdi></pre>')  # noqa: S308 - every line is escaped
 
 
@@ -171,18 +187,20 @@ def _lines(value: Any, pointer: str, depth: int, key: str, comma: str, marks: _M
         yield from _members(value, pointer, depth + 1, marks)
         yield _line(depth, f"{closing}{comma}", [], marks)
     else:
-        yield _line(depth, f"{key}{_scalar(value)}{comma}", errors, marks)
+        yield _line(depth, f"{key}{_scalar(value, marks.most)}{comma}", errors, marks)
 
 
 def _members(value: dict[str, Any] | list[Any], pointer: str, depth: int, marks: _Marks) -> Iterator[str]:
     names: Iterable[str | int] = value if isinstance(value, dict) else range(len(value))
     last = len(value) - 1
     for index, name in enumerate(names):
-        key, member = _key(name) if isinstance(name, str) else "", value[name]  # type: ignore[index]  # each has its own
+        key, member = _key(name, marks.most) if isinstance(name, str) else "", value[name]  # type: ignore[index]  # each has its own
         yield from _lines(member, pointers.join(pointer, name), depth, key, "," if index < last else "", marks)
     for error in marks.missing.get(pointer, []):
         name = pointers.last(error.field_path)
-        yield _line(depth, f'{_key(name)}<span class="jmissing">missing</span>', [error], marks, missing=True)
+        yield _line(
+            depth, f'{_key(name, marks.most)}<span class="jmissing">missing</span>', [error], marks, missing=True
+        )
 
 
 def _line(depth: int, content: str, errors: list[ValidationError], marks: _Marks, *, missing: bool = False) -> str:
@@ -198,21 +216,21 @@ def _line(depth: int, content: str, errors: list[ValidationError], marks: _Marks
     return f'<span class={kind}{gone}">{indent}{content} <span class="jcode">{codes}</span>\n</span>'
 
 
-def _key(name: str) -> str:
-    return f'<span class="jk">&quot;<bdi>{_plain(_inside(name))}</bdi>&quot;</span>: '
+def _key(name: str, most: int) -> str:
+    return f'<span class="jk">&quot;<bdi>{_plain(_inside(name, most))}</bdi>&quot;</span>: '
 
 
-def _scalar(value: Any) -> str:
+def _scalar(value: Any, most: int) -> str:
     if isinstance(value, str):
-        return f'<span class="js">&quot;<bdi>{_marked(_plain(_inside(value)))}</bdi>&quot;</span>'
+        return f'<span class="js">&quot;<bdi>{_marked(_plain(_inside(value, most)))}</bdi>&quot;</span>'
     if isinstance(value, dict | list):
         return "{}" if isinstance(value, dict) else "[]"
     return f'<span class="{_CLASSES.get(type_name(value), "jl")}">{escape(json.dumps(value))}</span>'
 
 
-def _inside(text: str) -> str:
+def _inside(text: str, most: int) -> str:
     """Write a string as JSON does, without its quotes."""
-    return json.dumps(elide_middle(text, MAX_STRING), ensure_ascii=False)[1:-1]
+    return json.dumps(elide_middle(text, most), ensure_ascii=False)[1:-1]
 
 
 def _plain(text: str) -> str:
@@ -255,14 +273,22 @@ CLASSES = (
 )
 
 
-def render_source(text: str, language: str = "", failing: Collection[int] = ()) -> SafeString:
-    """Write a file as numbered lines; of a fenced block its lines alone have numbers, as the errors count them."""
+def render_source(text: str, language: str = "", failing: Collection[int] = (), *, near: bool = False) -> SafeString:
+    """Write a file as numbered lines; of a fenced block its lines alone have numbers, as the errors count them.
+
+    With `near` a long one is shown only around its failing lines, or how it begins.
+    """
+    near = near and is_long_text(text)
     lines = elide_middle(text, MAX_SOURCE).removesuffix("\n").split("\n")
-    coloured = _coloured(lines, language)
-    body = "".join(
-        _source_line(number, html, is_failing=number.isdecimal() and int(number) in failing)
-        for (number, _), html in zip(_numbered(lines), coloured, strict=True)
-    )
+    if near:
+        lines = [elide_middle(line, NEAR_STRING) for line in lines]
+    numbers = [number for number, _ in _numbered(lines)]
+    fails = [number.isdecimal() and int(number) in failing for number in numbers]
+    written = [
+        _source_line(number, html, is_failing=is_failing)
+        for number, html, is_failing in zip(numbers, _coloured(lines, language), fails, strict=True)
+    ]
+    body = "".join(_near(written, fails) if near else written)
     return mark_safe(f'<pre class="text source"><code>{body}</code></pre>')  # noqa: S308 - every token is escaped
 
 

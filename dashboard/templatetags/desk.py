@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 from dashboard.insights.plots import percent
 from dashboard.navigation import Section, sections_for
 from dashboard.shared.choices import WORDINGS, given_word, state_word
-from dashboard.shared.json_view import render_json, render_source, render_text
+from dashboard.shared.json_view import is_long, render_json, render_source, render_text
 from dashboard.shared.mistakes import code_title, title_of, value_of
 from dashboard.shared.responses import undo_of
 from retrycontract.contract.decisions import Decision
@@ -34,6 +34,7 @@ register = template.Library()
 THEMES = ("light", "dark")
 JUST_NOW = timedelta(seconds=10)
 LONGEST_VALUE = 80  # characters of a value in a line of changes
+MOST_PLACES = 20  # of a mistake that was made in many
 LONGEST_LINE = 300  # characters of one line of a model's text in a list
 
 
@@ -41,7 +42,7 @@ LONGEST_LINE = 300  # characters of one line of a model's text in a list
 def icon(name: str) -> SafeString:
     """Draw an icon of the sprite; it says nothing to a screen reader, the word beside it does."""
     return format_html(
-        '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
+        '<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>',
         static("dashboard/icons.svg"),
         name,
     )
@@ -66,15 +67,15 @@ def json_view(value: Any, errors: Sequence[ValidationError] = (), *, near: bool 
 
 
 @register.simple_tag
-def raw_view(text: str) -> SafeString:
-    """Render output that never parsed."""
-    return render_text(text)
+def raw_view(text: str, *, near: bool = False) -> SafeString:
+    """Render output that never parsed; `near`: its beginning and its end."""
+    return render_text(text, near=near)
 
 
 @register.simple_tag
-def source_view(text: str, language: str = "", failing: Collection[int] = ()) -> SafeString:
-    """Render a source file in colours, its lines numbered and the failing ones marked."""
-    return render_source(text, language, failing)
+def source_view(text: str, language: str = "", failing: Collection[int] = (), *, near: bool = False) -> SafeString:
+    """Render a source file in colours, its lines numbered and the failing ones marked; `near`: what is around them."""
+    return render_source(text, language, failing, near=near)
 
 
 register.filter("undo_of", undo_of)
@@ -82,6 +83,7 @@ register.filter("percent", percent)
 register.filter("code_title", code_title)
 register.filter("title_of", title_of)
 register.filter("value_of", value_of)
+register.filter("is_long", is_long)
 
 
 @register.filter
@@ -100,6 +102,12 @@ def compact(value: object) -> SafeString:
 def lasted(begin: datetime, end: datetime) -> str:
     """Write how long something lasted, in its largest unit."""
     return since(end - begin).partition(" ")[0] + " " + since(end - begin).split(" ")[1]
+
+
+@register.filter
+def upto(errors: Sequence[ValidationError], entry: Any) -> Sequence[ValidationError]:
+    """Give the errors that are listed of an attempt: all, or the first where it is not shown to its end."""
+    return errors[:MOST_PLACES] if entry.is_cut else errors
 
 
 @register.filter

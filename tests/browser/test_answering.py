@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -141,6 +142,23 @@ def test_the_editor_names_the_line_leads_there_and_lays_out(site: Site) -> None:
     expect(editor).to_have_value('{\n  "service": "web",\n  "region": "eu-west-1"\n}')
     expect(site.page.locator(".is-wrong")).to_have_count(0)
     expect(site.page.locator("#preview")).to_contain_text("Send exactly these")
+
+
+def test_a_long_output_is_shown_in_its_place_and_put_into_the_form_when_it_is_to_be_corrected(site: Site) -> None:
+    call = make_blocked(output={"service": 1} | {f"note {n}": "x" * 90 for n in range(90)})
+    site.open(call)
+    newest = site.page.locator("#attempt-3")
+    site.page.get_by_label("What should the agent change?").fill("My own words")
+    expect(newest).not_to_contain_text("note 50")
+    newest.get_by_role("link", name="Show the whole output").click()
+    expect(newest).to_contain_text("note 50")
+    site.page.keyboard.press("Escape")  # keys are letters in a field
+    site.page.evaluate("document.activeElement.blur()")
+    site.page.keyboard.press("e")
+    arguments = site.page.get_by_role("textbox", name="Corrected arguments")
+    expect(arguments).to_have_value(re.compile("note 89"))
+    expect(arguments).to_be_focused()
+    expect(site.page.get_by_label("Note to the agent")).to_have_value("My own words")
 
 
 def test_a_new_line_is_indented_and_tab_leaves_the_editor(site: Site) -> None:

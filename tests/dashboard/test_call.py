@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from html import unescape
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.conf import settings
+from django.urls import reverse
 from django.utils import timezone
 
+from dashboard.shared.mistakes import by_pattern
 from dashboard.templatetags.desk import pointer
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Tool
@@ -310,22 +315,73 @@ def test_a_trace_is_a_link_once_somebody_said_where_traces_are_shown(
     assert f'href="https://traces.example/t/{trace_id}"' in read_html(desk, call)
 
 
-def test_many_errors_that_are_alike_are_one_and_the_page_stays_small(desk: Client) -> None:
+ITEM = {"type": "object", "properties": {name: {"type": "integer"} for name in ("qty", "sku", "at")}}
+FIELDS = [f"field {number}" for number in range(225)]
+LONG_FIELDS = [f"{number} " + "名前" * 55 for number in range(225)]
+# Each output has 225 mistakes.
+MANY: dict[str, tuple[Any, Callable[[int], Any]]] = {
+    "alike": (
+        {"properties": {"orders": {"items": ITEM}}},
+        lambda n: {"orders": [{"qty": f"two {n}", "sku": "s", "at": f"now {i}"} for i in range(75)]},
+    ),
+    "of their own": (
+        {"properties": {name: {"type": "integer"} for name in FIELDS}},
+        lambda n: {name: f"{name} {n}" for name in FIELDS},
+    ),
+    "missing": ({"required": FIELDS}, lambda _: {}),
+    "with long names and values": (
+        {"properties": {name: {"type": "integer"} for name in LONG_FIELDS}},
+        lambda n: dict.fromkeys(LONG_FIELDS, f'{n} <"値"> ' * 100),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("many", [*MANY][:2] + [pytest.param(name, marks=pytest.mark.soak) for name in [*MANY][2:]])
+def test_a_call_with_hundreds_of_mistakes_has_a_small_page_that_leads_to_all_of_them(desk: Client, many: str) -> None:
+    schema, output = MANY[many]
     agent = make_agent()
-    kinds = {"qty": {"type": "integer"}, "sku": {"type": "string"}, "at": {"type": "integer"}}
-    item = {"type": "object", "properties": kinds}
-    make_tool(agent, "order", {"type": "object", "properties": {"orders": {"type": "array", "items": item}}})
-    wrong = {"orders": [{"qty": "two", "sku": 7, "at": "now"} for _ in range(75)]}
+    make_tool(agent, "order", {"type": "object"} | schema)
+    context = {f"part {n}": "word " * 300 for n in range(19)} | {"goal": "Order " * 300}
     call: Call | None = None
-    for _ in range(3):
-        call = submit(agent, wrong, tool="order", call=call).call
+    for number in range(4):  # the agent goes on while it is Blocked
+        call = submit(agent, output(number), tool="order", call=call, context=context).call
         judge_all()  # so many are too dear for the door
     assert call is not None
     page = read_html(desk, call)
-    assert page.count("<strong>75 times</strong>") == 9  # three mistakes of three attempts
-    assert "Show the whole output" in page
-    assert len(page) < 90_000
-    assert len(desk.get(address(call), headers={"Accept-Encoding": "gzip"}).content) < 20_000
+    assert len(page.encode()) < 60_000
+    assert len(desk.get(address(call), headers={"Accept-Encoding": "gzip"}).content) < 12_000
+    for number in (4, 1):
+        link = f'href="?whole={number}#attempt-{number}"'
+        assert link in page
+        whole = desk.get(address(call), {"whole": number}).content.decode()
+        assert link not in whole
+        shown = by_pattern(call.attempts.get(number=number).errors)
+        assert [one.pattern for one in shown if pointer(one.pattern) not in whole] == []
+    for part, last in (("schema", "}"), ("context", "part 18"), ("escalation", "Recommended")):
+        assert last in unescape(desk.get(address(call), {"whole": part}).content.decode())
+    filled = desk.post(
+        reverse("dashboard:preview", args=[call.public_id]), {"load": "yes"}, headers=HTMX
+    ).content.decode()
+    (typed,) = re.findall(r"<textarea id=\"id_arguments\"[^>]*>\n(.*?)</textarea>", filled, re.DOTALL)
+    assert json.loads(unescape(typed)) == output(3)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("{" + '"a": "<b>", \n' * 4_000, "tool_call"), ("def f(:\n    return '<b>'\n" * 2_000, "source_file")],
+)
+def test_a_long_text_is_shown_in_part_until_all_of_it_is_asked_for(desk: Client, text: str, kind: str) -> None:
+    agent = make_agent()
+    make_tool(agent, "write", {"type": "object"} if kind == "tool_call" else {"x-language": "python"}, kind=kind)
+    call: Call | None = None
+    for _ in range(3):
+        call = submit(agent, text, tool="write", call=call, kind=kind).call
+        judge_all()
+    assert call is not None
+    page = read_html(desk, call)
+    assert len(page.encode()) < 60_000
+    assert len(desk.get(address(call), {"whole": 3}).content) > 100_000
+    assert 'href="?whole=3#attempt-3"' in page
 
 
 def read_html(desk: Client, call: Call) -> str:
