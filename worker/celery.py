@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from functools import cache
 from typing import Any, Final
 
 from celery import Celery
@@ -13,7 +15,7 @@ from django.db import close_old_connections
 from django.utils import timezone
 
 from retrycontract.config.service_settings import ServiceSettings
-from worker.celery_doorbell import JUDGE, QUEUE
+from worker.celery_doorbell import JUDGE, QUEUE, CeleryDoorbell
 from worker.sweeper import SweeperStep
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
@@ -21,15 +23,34 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
 # A check that takes long is ended by its own child after ten seconds at the latest, or twice that when it crashed
 # and was tried again; this is for everything else that might hang. The lease outlives it.
 LONGEST_SECONDS: Final = 25.0
+# After its work a worker stays awake until so long after its task began, and is rung without Celery meanwhile, which
+# takes ten times as long. It counts against the limit above.
+AWAKE_SECONDS: Final = 1.0
 
 
 def judge(*, attempt_id: int, **_: Any) -> None:
-    """Judge one attempt, or leave it to whoever has it; further arguments are those of other releases."""
-    from retrycontract.usecases.calls.sweep import judge_or_leave
+    """Judge what waits, then what is rung for within the next moment; further arguments are those of other releases."""
+    from retrycontract.usecases.calls.sweep import judge_or_leave, judge_waiting
+    from retrycontract.usecases.notify.doorbell import ring_after_commit
 
-    # Connections are kept over many tasks (CELERY_DB_REUSE_MAX): one that is too old or broken is replaced here.
-    close_old_connections()
-    judge_or_leave(attempt_id, clock=timezone.now)
+    end = time.monotonic() + AWAKE_SECONDS
+    bell = _bell()
+    rung: int | None = 0  # one message stands for all that waits
+    while rung is not None:
+        # Connections are kept over many tasks (CELERY_DB_REUSE_MAX): one that is too old or broken is replaced here.
+        if not (rung and judge_or_leave(rung, clock=timezone.now)):
+            close_old_connections()
+        if not rung:
+            judge_waiting(clock=timezone.now, end=end)
+        left = end - time.monotonic()
+        if left <= 0 and not rung:
+            ring_after_commit(attempt_id=attempt_id)  # for what is left
+        rung = bell.next_ring(left) if left > 0 else None
+
+
+@cache
+def _bell() -> CeleryDoorbell:
+    return CeleryDoorbell()
 
 
 def make_app(service: ServiceSettings) -> Celery:

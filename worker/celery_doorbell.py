@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from celery import Celery
 from django.conf import settings
@@ -23,6 +23,10 @@ logger = logging.getLogger("retrycontract")
 QUEUE: Final = "retrycontract"
 JUDGE: Final = "retrycontract.judge"
 CHANNEL: Final = "retrycontract.calls"
+# Where workers that have just judged wait: for the number of an attempt, or the word to look what waits.
+AWAKE: Final = "retrycontract.awake"
+DIGITS: Final = 18  # so many fit a bigint whatever they are
+LOOK: Final = "look"
 # A request waits no longer for a ring that is a hint only.
 LONGEST_SECONDS: Final = 2.0
 # A Redis that stalls costs each ring the time above, so it is left alone; one that refuses costs milliseconds.
@@ -110,7 +114,31 @@ class CeleryDoorbell:
         except (RedisError, OSError):
             return False
 
+    def next_ring(self, seconds: float) -> int | None:
+        """Wait for a ring, as a worker that is awake: an attempt's number, 0 to look what waits, or None."""
+        try:
+            rung: Any = self._redis.blpop([AWAKE], timeout=seconds)
+        except (RedisError, OSError):
+            return None
+        if rung is None:
+            return None
+        # Whoever can write to Redis can ring, and with anything.
+        return int(rung[1]) if rung[1].isdigit() and len(rung[1]) <= DIGITS else 0
+
     def _publish(self, attempt_id: int) -> None:
+        """Hand the attempt to a worker that is awake, else wake one through Celery if none is being woken already."""
+        with self._redis.pipeline(transaction=False) as pipe:
+            pipe.lpush(AWAKE, attempt_id)
+            # Redis serves who waits between two commands: then the list is gone, and this fails. Where nobody waited it
+            # keeps one word for whoever is awake next.
+            pipe.lset(AWAKE, 0, LOOK)
+            pipe.ltrim(AWAKE, 0, 0)
+            pipe.llen(QUEUE)
+            pushed, left, _, waking = pipe.execute(raise_on_error=False)
+        if isinstance(pushed, Exception):
+            raise pushed
+        if isinstance(left, Exception) or waking:
+            return
         self._ringer.send_task(
             JUDGE,
             kwargs={"attempt_id": attempt_id},

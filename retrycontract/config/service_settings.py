@@ -84,6 +84,9 @@ class ServiceSettings(LoginSettings, DeliverySettings):
     )
     door_max_bytes: int = Field(65_536, ge=0, le=67_108_864, description="Largest output that is judged at the door.")
     lease_seconds: float = Field(30, gt=0, le=86_400, description="How long a worker may keep an attempt to itself.")
+    lease_attempts: int = Field(
+        8, ge=1, le=100, description="How many quick attempts a worker takes at once, to judge them in turn."
+    )
     sweep_seconds: float = Field(
         2,
         ge=0,

@@ -84,6 +84,13 @@ class Statement(Generic[Row]):
             written.run(cursor, _adapted(values))
             return [written.read(row) for row in cursor.fetchall()]
 
+    def tuples(self, **values: Any) -> list[tuple[Any, ...]]:
+        """List the values that a queryset of values finds, as the database's driver gives them."""
+        written = self._written_for("tuples", _plain)
+        with connection.cursor() as cursor:
+            written.run(cursor, _adapted(values))
+            return list(cursor.fetchall())
+
     def first(self, **values: Any) -> Row | None:
         """Give the first of the rows that the queryset finds, or None; its own slice says how many are read."""
         return next(iter(self.rows(**values)), None)

@@ -23,6 +23,7 @@ from retrycontract.store.models.attempts import (
     NEXT_WAITING,
     NUMBERED,
     TO_JUDGE,
+    WAITING,
 )
 from retrycontract.store.models.calls import AS_COUNTED, AS_SEEN, CALL_OF_AGENT
 from retrycontract.store.models.tools import TOOL_BY_NAME
@@ -108,6 +109,19 @@ def test_a_statement_gives_what_its_queryset_gives(name: str, asked: dict[str, l
         assert statement.exists(**values) == bool(rows)
         found += len(rows)
     assert found
+
+
+def test_values_and_a_lease_are_what_their_querysets_find(asked: dict[str, list[dict[str, Any]]]) -> None:
+    now, until = timezone.now(), timezone.now() + timedelta(minutes=1)
+    keys = [values["pk"] for values in reversed(asked["to judge"][:3])]
+    for moment in (now, now + timedelta(hours=1)) * 2:
+        assert WAITING.tuples(now=moment) == list(WAITING.queryset(now=moment))
+    leased = Attempt.lease(keys, most=5, token="t2", now=now, until=until)
+    assert [attempt.pk for attempt in leased] == keys[1:], "one has another's lease"
+    assert {attempt.call.agent.name for attempt in leased} == {"deployer"}
+    stored = Attempt.objects.filter(lease_token="t2").values_list("state", "lease_until", "deliveries")
+    assert list(stored) == [("leased", until, 0)] * 2
+    assert Attempt.lease(keys, most=5, token="t3", now=until + timedelta(1), until=until) == [], "nobody's any more"
 
 
 def test_a_row_that_was_read_by_a_statement_can_be_changed_and_saved(asked: Any) -> None:

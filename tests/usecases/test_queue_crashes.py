@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from itertools import count
 from secrets import token_hex
 
 import pytest
@@ -10,8 +12,9 @@ from cryptography.fernet import Fernet
 from pytest_django import Settings
 
 from retrycontract.contract.decisions import Decision
-from retrycontract.store.models import Attempt, Event, ToolVersion
+from retrycontract.store.models import Attempt, Call, Event, ToolVersion
 from retrycontract.store.sealing import seal
+from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.judge_attempt import judge_attempt
 from retrycontract.usecases.calls.sweep import judge_waiting
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_tool, make_user, submit
@@ -94,6 +97,68 @@ def test_a_check_that_crashes_does_not_keep_the_others_waiting(caplog: pytest.Lo
         judge_waiting(clock=at(NOON + LEASE * crashes))
     assert (fresh(broken).state, fresh(broken).call.state) == ("dead", "blocked")
     assert "could not be judged" in caplog.text
+
+
+class KilledError(BaseException):
+    """End a worker where it is, as SIGKILL does."""
+
+
+def dying_clock(looks: int) -> Callable[[], datetime]:
+    """Make a clock that kills whoever looks at it once more."""
+    left = iter([NOON] * looks)
+
+    def clock() -> datetime:
+        for moment in left:
+            return moment
+        raise KilledError
+
+    return clock
+
+
+# A look finds what waits, one leases, and two are taken for each attempt: before and after its check.
+@pytest.mark.parametrize("looks", range(1, 18))
+def test_of_a_lease_whose_worker_is_killed_nothing_is_lost_or_doubled_and_nothing_counted_against_it(
+    settings: Settings, looks: int
+) -> None:
+    configure(settings, lease_attempts=8, max_deliveries=1)
+    attempts = [queued(WRONG)[0] for _ in range(8)]
+    with pytest.raises(KilledError):
+        judge_waiting(clock=dying_clock(looks))
+    done = {attempt.pk for attempt in attempts if fresh(attempt).state == "judged"}
+    assert len(done) < 8
+    assert judge_waiting(clock=at(NOON)) in (0, 8), "what is leased is left alone"
+    assert judge_waiting(clock=at(NOON + LEASE)) in (0, 8 - len(done))
+    assert [(fresh(attempt).state, fresh(attempt).deliveries) for attempt in attempts] == [("judged", 1)] * 8
+    assert Event.objects.filter(name="attempt.judged").count() == 8
+
+
+def test_a_call_that_is_cancelled_within_a_lease_stays_so() -> None:
+    attempts = [queued(WRONG)[0] for _ in range(3)]
+    looks = count()
+
+    def clock() -> datetime:
+        if next(looks) == 3:  # the first is judged, the second not yet
+            cancel_call(Call.objects.select_related("agent").get(pk=attempts[1].call_id), now=NOON)
+        return NOON
+
+    assert judge_waiting(clock=clock) == 2
+    assert [fresh(attempt).state for attempt in attempts] == ["judged", "discarded", "judged"]
+    assert fresh(attempts[1]).call.state == "cancelled"
+
+
+@pytest.mark.parametrize("most", [1, 3, 8])
+def test_a_key_that_floods_the_queue_keeps_no_other_waiting(settings: Settings, most: int) -> None:
+    configure(settings, lease_attempts=most)
+    flood = [queued(WRONG)[0] for _ in range(20)]
+    others = []
+    for name in ("quiet", "calm"):
+        agent = make_agent(name)
+        make_tool(agent)
+        others += [submit(agent, WRONG, at=NOON, session_id=str(number)) for number in range(2)]
+    judge_waiting(clock=at(NOON))
+    order = list(Event.objects.filter(name="attempt.judged").order_by("pk").values_list("call", flat=True))
+    assert sorted(order) == sorted(attempt.call_id for attempt in [*flood, *others])
+    assert max(order.index(attempt.call_id) for attempt in others) < 2 * 3, "each key has its turn before any has two"
 
 
 def lose_the_keys(settings: Settings) -> None:

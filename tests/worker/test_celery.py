@@ -9,18 +9,21 @@ import subprocess
 import sys
 import time
 from base64 import b64decode
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.utils import timezone
+from redis import Redis as Client
 
 from retrycontract.store.models import Attempt
 from tests.factories import WRONG, make_agent, make_tool, submit
 from tests.serving.servers import Redis
 from tests.serving.service import ROOT
+from tests.serving.threads import eventually
 from tests.worker.conftest import queue
-from worker.celery_doorbell import PAUSE_AFTER_REFUSAL, PAUSE_AFTER_STALL, Breaker, CeleryDoorbell
+from worker.celery_doorbell import AWAKE, PAUSE_AFTER_REFUSAL, PAUSE_AFTER_STALL, Breaker, CeleryDoorbell
 
 pytestmark = pytest.mark.services
 
@@ -39,6 +42,35 @@ def test_a_message_holds_the_number_of_the_attempt_and_nothing_of_the_call(
     arguments, keywords, _ = json.loads(b64decode(message["body"]))
     assert (arguments, keywords) == ([], {"attempt_id": 4711})
     assert (message["headers"]["argsrepr"], message["headers"]["kwargsrepr"]) == ("", "")
+
+
+def test_a_worker_that_is_awake_is_rung_past_celery(bell: CeleryDoorbell, own_redis: Redis) -> None:
+    awake = CeleryDoorbell()
+    with ThreadPoolExecutor(1) as pool:
+        heard = pool.submit(awake.next_ring, 1.5)
+        with Client.from_url(own_redis.url) as client:
+            eventually(lambda: client.info("clients")["blocked_clients"])  # type: ignore[index]
+        bell.attempt_queued(4711)
+        assert heard.result() == 4711
+    assert queue(own_redis) == []
+
+
+def test_rings_that_nobody_is_awake_for_are_one_message_and_one_word(bell: CeleryDoorbell, own_redis: Redis) -> None:
+    for number in range(1, 6):
+        bell.attempt_queued(number)
+    assert len(queue(own_redis)) == 1
+    assert [bell.next_ring(0.01), bell.next_ring(0.01)] == [0, None], "whoever wakes up looks what waits, once"
+    bell.attempt_queued(6)
+    assert len(queue(own_redis)) == 1, "the message stands for all that waits"
+
+
+@pytest.mark.parametrize("word", [b"9" * 5_000, b"\xff", b"", b"-1", b"look"])
+def test_whatever_is_written_for_those_awake_only_has_them_look(
+    bell: CeleryDoorbell, own_redis: Redis, word: bytes
+) -> None:
+    with Client.from_url(own_redis.url) as client:
+        client.rpush(AWAKE, word)
+    assert bell.next_ring(0.01) == 0
 
 
 def test_a_redis_that_is_gone_costs_nothing_and_is_asked_again_soon(bell: CeleryDoorbell, own_redis: Redis) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, ClassVar, Final
 
 from django.db import models
@@ -21,6 +22,7 @@ from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.calls import Call, CallQuerySet
 from retrycontract.store.statements import Statement
 
+LOOKED_AT = 200  # waiting attempts that are looked at together
 MAX_API_ERROR = 300  # characters of why a model could not be asked
 
 
@@ -78,6 +80,46 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 
 
 CLAIMABLE = Statement(lambda pk, now: Attempt.objects.claimable(now).filter(pk=pk).order_by(), "pk", "now")
+
+
+# Whose account owes least comes first, then who came first: rows are sorted as they are read.
+WAITING: Statement[Any] = Statement(
+    lambda now: Attempt.objects.claimable(now).values_list(
+        "call__agent__work_until", "pk", "is_dear", "state", "call__agent_id"
+    )[:LOOKED_AT],
+    "now",
+)
+
+
+def _among(ids: Mapping[str, Any]) -> Q:
+    return Q(pk__in=list(ids.values()))
+
+
+@cache
+def _leasing(count: int) -> tuple[Statement[Attempt], Statement[Attempt]]:
+    """Write how up to `count` attempts are leased at once, and how those are read that it got."""
+    names = _places([0] * count)
+    fresh = Q(state=AttemptState.QUEUED, is_dear=False)
+    return (
+        Statement(
+            lambda now, **ids: Attempt.objects.claimable(now).filter(fresh, _among(ids)).order_by(),
+            "now", *names,
+        ),
+        Statement(
+            lambda token, **ids: (
+                Attempt.objects.filter(_among(ids), lease_token=token, state=AttemptState.LEASED)
+                .select_related("call__agent", "call__tool", "call__version")
+                .order_by()
+            ),
+            "token", *names,
+        ),
+    )  # fmt: skip
+
+
+def _places(ids: Sequence[int]) -> dict[str, int]:
+    return {f"id{number}": each for number, each in enumerate(ids)}
+
+
 TO_JUDGE = Statement(
     lambda pk: Attempt.objects.filter(pk=pk).select_related("call__agent", "call__tool", "call__version").order_by(),
     "pk",
@@ -189,6 +231,24 @@ class Attempt(models.Model):
         if not CLAIMABLE.update(leased | {"deliveries": F("deliveries") + 1}, pk=attempt_id, now=now):
             return None
         return TO_JUDGE.first(pk=attempt_id)
+
+    @classmethod
+    def lease(cls, ids: Sequence[int], *, most: int, token: str, now: datetime, until: datetime) -> list[Attempt]:
+        """Lease those of at most `most` attempts that are still free, in their order; only ones that nobody had before.
+
+        A delivery is counted with the verdict only: who dies in the middle of a lease has begun one of them, and nobody
+        can tell which. Each is claimed alone then.
+        """
+        places = _places([*ids, *[0] * (most - len(ids))])  # the statement is the same for fewer
+        lease, read = _leasing(most)
+        if not lease.update(
+            {"state": AttemptState.LEASED, "lease_token": token, "lease_until": until}, now=now, **places
+        ):
+            return []
+        leased = sorted(read.rows(token=token, **places), key=lambda attempt: ids.index(attempt.pk))
+        for attempt in leased:
+            attempt.deliveries += 1
+        return leased
 
     def count_delivery(self, token: str, change: int) -> bool:
         """Count a delivery, or count it no longer; False when the lease is lost."""

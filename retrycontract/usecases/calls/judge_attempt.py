@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -47,13 +47,26 @@ UNFINISHED = "The checker could not finish: its work on this output crashed or t
 def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
     """Judge one attempt; False when somebody else has it, it is not its turn, or the lease was lost meanwhile."""
     now = clock()
+    lease = _new_lease(now)
+    attempt = Attempt.claim(attempt_id, **lease)
+    return attempt is not None and judge_leased(attempt, lease["token"], now, clock=clock)
+
+
+def lease_attempts(ids: Sequence[int], *, now: datetime) -> tuple[str, list[Attempt]]:
+    """Lease those of several quick attempts that nobody has yet, to be judged in turn; gives the lease's token, too."""
+    lease = _new_lease(now)
+    return lease["token"], Attempt.lease(ids, most=settings.RETRYCONTRACT.lease_attempts, **lease)
+
+
+def _new_lease(now: datetime) -> dict[str, Any]:
     # A lease that runs out stops nobody: a worker that stalled comes back and finishes. The token tells it from the
     # worker that took the attempt over meanwhile.
-    token = secrets.token_hex(16)
     until = now + timedelta(seconds=settings.RETRYCONTRACT.lease_seconds)
-    attempt = Attempt.claim(attempt_id, token=token, now=now, until=until)
-    if attempt is None:
-        return False
+    return {"token": secrets.token_hex(16), "now": now, "until": until}
+
+
+def judge_leased(attempt: Attempt, token: str, now: datetime, *, clock: Callable[[], datetime]) -> bool:
+    """Judge an attempt that was leased with a token; False when the lease was lost meanwhile."""
     follow(
         attempt_id=attempt.pk,
         call_id=attempt.call.public_id,

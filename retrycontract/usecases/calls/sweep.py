@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
-from itertools import islice
+from functools import partial
+from itertools import groupby, islice
+from math import inf
 from time import monotonic
 from typing import Any, Final
 
@@ -22,6 +25,7 @@ from retrycontract.store.history import forgetting
 from retrycontract.store.models import (
     AnswerRecord,
     Attempt,
+    AttemptState,
     Call,
     Claim,
     Door,
@@ -33,8 +37,9 @@ from retrycontract.store.models import (
     OutboxMessage,
     Snooze,
 )
+from retrycontract.store.models.attempts import WAITING
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.calls.judge_attempt import judge_attempt
+from retrycontract.usecases.calls.judge_attempt import judge_attempt, judge_leased, lease_attempts
 from retrycontract.usecases.calls.record_verdict import tell_step
 from retrycontract.usecases.counts.keep_count import count_end
 from retrycontract.usecases.notify.doorbell import ring_after_commit
@@ -44,19 +49,21 @@ from retrycontract.usecases.tools.contracts import on_expiry
 logger = logging.getLogger("retrycontract")
 
 BATCH = 200  # rows of each kind that are taken at once
-# Rows are sorted as they are read, so the order of the columns is the order of the work: whose account owes least, then
-# who came first.
-FAIR = ("call__agent__work_until", "pk", "is_dear")
 
 
-def judge_waiting(*, clock: Callable[[], datetime]) -> int:
-    """Judge every attempt that may be claimed now; returns how many were judged here."""
+def judge_waiting(*, clock: Callable[[], datetime], end: float = inf) -> int:
+    """Judge every attempt that may be claimed now; returns how many were judged here.
+
+    None is begun from the moment `end` of the monotonic clock on.
+    """
     judged = 0
-    while waiting := list(Attempt.objects.claimable(clock()).values_list(*FAIR)[:BATCH]):
+    while waiting := WAITING.tuples(now=clock()):
         done = 0
-        # Whose checks took least comes first; after a dear one everything is looked at anew, since it took its time.
-        for _, attempt_id, is_dear in sorted(waiting):
-            done += judge_or_leave(attempt_id, clock=clock)
+        # After a dear one everything is looked at anew, since it took its time.
+        for ids, is_dear in _leases(sorted(waiting)):
+            if monotonic() >= end:
+                return judged + done
+            done += judge_or_leave(ids[0], clock=clock) if len(ids) == 1 else _judge_together(ids, clock)
             if done and is_dear:
                 break
         judged += done
@@ -65,10 +72,44 @@ def judge_waiting(*, clock: Callable[[], datetime]) -> int:
     return judged
 
 
+def _leases(waiting: Sequence[tuple[Any, ...]]) -> Iterator[tuple[Sequence[int], bool]]:
+    """Give what is leased at once, and whether it is dear: quick ones that come the first time together, others alone.
+
+    Whose checks took least comes first; of those that are leased together each agent's first comes before any second.
+    """
+    for is_alone, group in groupby(waiting, lambda row: row[2] or row[3] != AttemptState.QUEUED):
+        if is_alone:
+            yield from (([attempt_id], is_dear) for _, attempt_id, is_dear, *_ in group)
+            continue
+        before: Counter[int] = Counter()
+        turns = []
+        for place, (_, attempt_id, *_, agent_id) in enumerate(group):
+            turns.append((before[agent_id], place, attempt_id))
+            before[agent_id] += 1
+        ids = [attempt_id for *_, attempt_id in sorted(turns)]
+        most = settings.RETRYCONTRACT.lease_attempts
+        yield from ((ids[at : at + most], False) for at in range(0, len(ids), most))
+
+
+def _judge_together(ids: Sequence[int], clock: Callable[[], datetime]) -> int:
+    judged = 0
+    token, leased = lease_attempts(ids, now=clock())
+    for attempt in leased:
+        done = _or_leave(partial(judge_leased, attempt, token, clock(), clock=clock))
+        if not done:  # of a crash that left this process alive it is known whose it was
+            _or_leave(partial(attempt.count_delivery, token, +1))
+        judged += done
+    return judged
+
+
 def judge_or_leave(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
     """Judge one attempt, or leave it to its lease when the check crashes, which must not keep others waiting."""
+    return _or_leave(partial(judge_attempt, attempt_id, clock=clock))
+
+
+def _or_leave(judge: Callable[[], bool]) -> bool:
     try:
-        return judge_attempt(attempt_id, clock=clock)
+        return judge()
     except Exception:
         logger.exception("An attempt could not be judged; it is tried again when its lease has run out")
         return False
