@@ -33,7 +33,7 @@ def check(response: Any, *, schema: Any = SCHEMA, finish_reason: str | None = No
         (f"```{VALUE}```", "fenced"),
         (f"Here you are:\n\n```json\n{VALUE}\n```\n\nAsk me for more!", "fenced"),
         (f"Here you are: {VALUE}", "prose"),
-        (f"{VALUE}\nThat's it: isn't it \"fine\"?", "prose"),
+        (f'{VALUE}\nThat\'s it: "fine".', "prose"),
         (f"The answer is {VALUE}.".encode(), "prose"),
     ],
 )

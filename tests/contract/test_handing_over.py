@@ -25,16 +25,46 @@ WITHHELD = (
     "Не отправляйте {}", "Gönderme: {}", "Não envie {}", "Niet versturen: {}", "Nie wysyłaj: {}", "보내지 마세요: {}",
     "لا ترسل {}", "Inte skicka: {}", "Jangan kirim {}", "Non inviare: {}", "Should I send {}?", "¿Envío {}?", "{}?",
     "Do you want me to run {} ?", "Soll ich {} senden?", "If you agree I would send {}", "Instead of {} I need more.",
-    "Rather than {}, ask a person.", "I would not call {}", "Avoid {}", "Please refrain from {}", "Wenn Sie wollen: {}",
-    "Please wait before running {}", "I'm not ready to send {} yet.", "I cancelled {} because it's dangerous.",
-    "The wrong call would be {}", "This is incorrect: {}", "Draft (do not use): {}", "Earlier I sent {}, which failed.",
-    "The error says: {} is invalid. Can you clarify?", "<!-- {} -->", "~~{}~~", "> {}", "For example {}",
-    "<example>{}</example>", "Somebody else sent {}.", "The previous attempt was {}.", "{}\n\nThis must not be sent.",
-    "Wrong:\n\n{}", "Once you confirm, I will send:\n{}", "I need your approval for this:\n{}", "Ist das richtig?\n{}",
+    "Rather than {}, ask a person.", "I would not call {}", "Avoid {}", "Please refrain from {}",
+    "Wenn Sie wollen: {}", "Please wait before running {}", "I'm not ready to send {} yet.",
+    "I cancelled {} because it's dangerous.", "The wrong call would be {}", "This is incorrect: {}",
+    "Draft (do not use): {}", "Earlier I sent {}, which failed.", "The error says: {} is invalid. Can you clarify?",
+    "<!-- {} -->", "~~{}~~", "> {}", "For example {}", "<example>{}</example>", "Somebody else sent {}.",
+    "The previous attempt was {}.", "{}\n\nThis must not be sent.", "Wrong:\n\n{}",
+    "Once you confirm, I will send:\n{}", "I need your approval for this:\n{}", "Ist das richtig?\n{}",
 )  # fmt: skip
 WITHHELD_FENCES = (
     "Bad:\n{}", "I tried\n{}\nbut it was rejected.", "Shall I run this?\n{}", "{}\nShall I run this?",
     "{}\nDo not run this yet.", "An example:\n{}", "Nicht verwenden:\n{}",
+    # What stands behind: taken back, doubted, or asked about first, in whatever words.
+    *(
+        f"{{}}\n{rest}"
+        for rest in (
+            "Wait, that is wrong.", "Hold on, this is not right.", "Actually, scratch that. I should not pay.",
+            "Cancel that.", "No, I can't do this.", "Please ignore the above.", "Never mind.",
+            "It goes north. Shall I?", "Please confirm.", "Waiting for your approval.",
+            "Let me know if you want me to go ahead.", "The amount is a placeholder.", "TBC.",
+            "but I made up the amount.", "(y/n)", "I'm not sure about this.", "Not sent yet.",
+            "Reply 'yes' to continue.", "Das ist falsch.", "C'est faux.", "Esto está mal.", "Questo è sbagliato.",
+            "Isto está errado.", "Это неверно.", "这是错的。", "これは間違いです。", "Ist das so in Ordnung?",
+            "Est-ce que je peux continuer ?", "¿Está bien así?", "Posso continuar?", "Всё верно?", "Uygun mu?",
+            "Είναι εντάξει;", "هل هذا صحيح؟", "可以吗", "よろしいでしょうか", "Bitte bestätigen Sie.",
+            "J'attends votre accord.", "Жду подтверждения.", "Vergiss es.", "Olvídalo.", "算了。",
+            "Ich bin mir nicht sicher.", "Me equivoqué.", "En ole varma", "Niet uitvoeren.",
+        )
+    ),
+    # What stands before: somebody else's words, what is only thought of, a label that announces nothing.
+    *(
+        f"{lead}\n{{}}"
+        for lead in (
+            "Hypothetically:", "Simulated output:", "The user wrote:", "A malicious prompt might make me output:",
+            "Replace the amount with the real one:", "This is what I would do:", "You could use", "Dry run:",
+            "Platzhalter:", "Nach Ihrer Freigabe sende ich:", "Esto sería un error:", "En théorie :",
+            "Пользователь написал:", "理论上：", "Suppose that she agrees. Then:", "Should I send it? It is this:",
+            "Örneğin:", "Till exempel:", "Ví dụ:", "Contohnya:", "Για παράδειγμα:", "לדוגמה:", "Esimerkiksi:",
+            "Például:",
+        )
+    ),
 )  # fmt: skip
 
 
@@ -50,15 +80,21 @@ def test_no_response_is_taken_out_of_words_that_withhold_it(answer: str) -> None
 HANDED_OVER = (
     "Here is the JSON:\n{}", "Sure! Here you go: {}", "The answer is {}.", "Answer: {}", "Final answer: {}",
     "Response (JSON): {}", "Antwort: {}", "The user wants to go.\n\n{}", "Based on the context:\n{}",
-    "I will now go: {}",
-    "Désolé pour l'erreur, voici la correction : {}", "Claro, aquí está: {}", "Hier ist die Antwort: {}",
-    "好的，这是调用：{}", "はい、こちらです：{}", "Извините за ошибку. Исправленный вызов: {}", "Sorry, my mistake: {}",
+    "I will now go: {}", "Désolé pour l'erreur, voici la correction : {}", "Claro, aquí está: {}",
+    "Hier ist die Antwort: {}", "好的，这是调用：{}", "はい、こちらです：{}",
+    "Извините за ошибку. Исправленный вызов: {}", "Sorry, my mistake: {}",
     "I apologize for the error. Here is the corrected response: {}", "<answer>{}</answer>", "**{}**", "Output:\n{}\n",
     "{} - hope it helps", "{}\n\nIs there anything else I can help you with?", "Ecco la risposta: {}",
 )  # fmt: skip
 HANDED_OVER_FENCES = (
     "{}", "Sure, here's the action:\n\n{}\n\nLet me know if you need anything else!", "Action:\n{}",
-    "I'll go north, as you asked.\n\n{}", "The next action is:\n{}\nThis goes one step north.",
+    "I'll go north, as you asked.\n\n{}", "The next action is:\n{}\nThis goes one step north.", "Como pediste:\n{}",
+    "{}\nNote: the amount is not in dollars.", "{}\nThe previous version was wrong, because n was a string.",
+    "{}\nKann ich sonst noch etwas für Sie tun?", "{}\n¿Necesitas algo más?", "{}\n还有什么可以帮您的吗？",
+    "{}\nViel Erfolg!", "{}\nN'hésitez pas si vous avez d'autres questions.", "You asked: should I go? Yes:\n{}",
+    "Booking the table:\n{}", "Ich buche jetzt den Flug:\n{}", "{}\nEspero que te sirva.",
+    "{}\nЭто бронирует два места.", "{}\nThis reads the file.", "It was missing before, which was wrong. Now:\n{}",
+    "İstediğiniz gibi:\n{}", "修正しました：\n{}", "답변:\n{}",
 )  # fmt: skip
 
 

@@ -16,8 +16,10 @@ from retrycontract.contract.outputs.no_attempt import (
     plain,
 )
 
-QUESTIONS: Final = ("?", "？", "؟")
+QUESTIONS: Final = re.compile(r"[?？؟]$|[\u0370-\u03ff].*;$|(吗|嗎|か|까요?|ไหม|หรือไม่)[。.]?$", re.DOTALL)
 ENDS_OF_LEAD: Final = " \t:：=`\"'*("
+MAX_BARE_WORDS: Final = 2  # of a label or an exclamation
+MAX_BARE_SIGNS: Final = 5  # where words are not parted by spaces
 NEAR: Final = 300  # characters before and after a value in which its sentence is sought
 
 # How one is told not to do something, and what: the two follow each other.
@@ -47,22 +49,144 @@ _FORBIDS_OTHERWISE = """
 """
 # What else takes a value back: it is wrong, of the past, of somebody else, only a draft, or waits for something.
 _TAKES_BACK = """
-    wrong|incorrect|invalid|\\bbad\\b|mistaken|broken|buggy|obsolete|outdated|deprecated|\\bdraft|placeholder|template|
-    dummy|
+    wrong|incorrect|invalid|\\bbad\\b(?! om)|mistaken|broken|buggy|obsolete|outdated|deprecated|\\bdraft|placeholder
+    template|dummy
     rejected|refused|failed|failing|cancel\\w*|discard\\w*|ignore|forbidden|prohibited|harmful|dangerous|unsafe
-    instead of|rather than|\\b(earlier|previously|before|yesterday|last time|old)\\b
-    e?[jx]empl|example|for instance|e\\.g\\.|\\bsample|esempi|beispiel|voorbeeld|przykład|příklad|пример|приклад
-    örnek|比如|例えば|例如|예시|예를|مثال|उदाहरण
-    \\b(if|unless|until|once|after|when|whether) (you|i|we|the|they|approved|confirmed)\\b|\\bwait|\\bhold off|
-    \\bwould (not|never)|
-    \\b(approv|confirm|permission|consent)
-    falsch|fehlerhaft|ungültig|entwurf|veraltet|abgelehnt|statt\\b|anstatt|anstelle|vorher|früher|wenn sie|falls
-    \\bfaux|fausse|incorrect|invalide|brouillon|erron[eé]|refus|au lieu|plut[oô]t que|avant\\b|si vous
-    equivocad|inv[aá]lid|borrador|rechazad|en lugar|en vez|antes\\b|si (usted|quiere)|errad|rascunho|rejeitad|em vez
-    sbagliat|errat|non valid|bozza|rifiutat|invece|al posto|prima\\b|fout\\b|ongeldig|concept\\b|afgewezen|
-    in plaats
-    błędn|nieprawidłow|odrzucon|zamiast|неправильн|неверн|ошибочн|недейств|черновик|отклон|вместо|раньше|если
-    错误|錯誤|无效|無效|草稿|拒绝|拒絕|而不是|之前|如果|間違|誤り|無効|下書き|却下|代わりに|以前|잘못|틀린|초안|거부|대신|이전
+    against
+    instead of|rather than|\\b(earlier|previously|before|yesterday|last time|old|unsure|tbd|fixme|preliminary)\\b
+    example|for instance|e\\.g\\.|\\bsample|\\bguess|hypoth[eé]|simulat|pretend|\\bimagine\\b|\\bsuppos|\\bmock
+    \\bfake|dry.run|made.up|made .{0,20} up\\b|invented|did you mean
+    \\b(if|unless|until|once|after|when|whether) (you|i|we|the|they|approved|confirmed)\\b|\\bwait|\\bhold off
+    ^in case|\\b(would|could|might|maybe|perhaps|possibly|possible (answer|response|call|reply))\\b
+    i'd (send|use|call|run|do|answer|say|suggest|write|return)
+    \\b(approv|confirm|permission|consent)|^(pending|todo)\\b|pending your|await|sign-?off|theor|illustrat|\\bdemo
+    ^as a test|superseded|nobody|your ok\\b|please (check|review|have a look|fill)
+    attacker|malicious|adversar|inject|jailbreak|phish|told me to
+    \\b(the (documentation|docs|manual|readme)( \\w+)?$|quoted|copied|forwarded|^(from the )?(\\w+ )?log$)
+    \\b(original (request|message|input|call)|wrote|said|typed|pasted|entered)( this| that| it| the following)?$
+    \\b(quoted|contain(s|ed)|returned|shows?|says|reads)( this| that| it| the following)?$
+    \\b(schema|format|template) (is|looks)\\b|\\b(something|looks?) like\\b|\\blike (this|so)$|^tests?\\b
+    \\btest (data|call|payload)|^(please )?(replace|substitute|fill in)\\b|with (the|your) (real|own|actual)
+"""
+# The same in other languages, where a sentence before or after a value that has one of these seldom means another.
+_TAKES_BACK_ABROAD = """
+    falsch|fehlerhaft|ungültig|entwurf|veraltet|abgelehnt|statt\\b|anstatt|anstelle|\\b(ist|war|wäre) ein fehler
+    wenn sie
+    \\bfalls|vielleicht|ungefähr|\\bwäre|\\bwürde|\\bkönnte|zur probe|erst prüfen|stimmt nicht|nicht (richtig|korrekt)
+    \\bfaux|fausse|incorrect|invalide|brouillon|erron[eé]|refus|au lieu|plut[oô]t que|si vous
+    pas (correct|juste|bon\\b)|(c'est|c'était|serait) une erreur|\\b(serait|pourrait)|peut-être|ip[oó]t[eé]|ipotet
+    equivocad|inv[aá]lid|borrador|rechazad|en lugar|en vez|\\bsi (usted|quiere|est[aá]s? de)|errad|está mal
+    es un error|ser[ií]a\\b|podr[ií]a|tal vez|quiz[aá]|rascunho|rejeitad|em vez|poderia|talvez
+    \\bn(o|[aã]o) (é|está|es) (cert|corret|correct)
+    sbagliat|\\berrat|non (valid|è corrett|è giust)|bozza|rifiutat|invece|al posto|è un errore|sarebbe|potrebb|forse
+    \\bfout\\b|ongeldig|concept\\b|afgewezen|in plaats|klopt niet|niet juist|\\bzou(den)?\\b|misschien
+    błędn|błąd|nieprawidłow|odrzucon|zamiast|szkic|\\bźle\\b|byłoby|mógłb|może być|špatn|chybn|návrh|místo|možná
+    \\bfel\\b|felaktig|\\bfeil\\b|forkert|utkast|udkast|skulle|kanske|kanskje|måske|väärin|virhe|luonnos|ehkä
+    hibás|\\brossz|vázlat|talán|greșit|ciorn|poate\\b|yanlış|taslak|hatalı|belki|\\bsalah\\b|\\bdraf\\b|mungkin|jika
+    \\bsai\\b|bản nháp|nếu
+    неправильн|неверн|ошибочн|недейств|черновик|отклон|вместо|если|это (была )?ошибка|\\bбы\\b|возможно|гипотет|симул
+    помилк|чернетк|замість|якщо|грешно|погрешно|чернов|λάθοσ|πρόχειρ|ίσωσ|υποθετ
+    错|錯|无效|無效|草稿|拒绝|拒絕|而不是|如果|假设|假如|模拟|不对|不對|間違|違い|違う|誤り|無効|下書き|却下|代わりに|仮に|잘못|틀린|틀렸|초안|거부|대신|가정
+    خطأ|مسودة|שגוי|טעות|טיוטה|गलत|ग़लत|मसौदा|ผิด|ฉบับร่าง
+    vorschlag|propuesta|propost|proposition|voorstel|propozycj|förslag|forslag|предложени|freigabe|genehmig|bestätig
+    zustimm|erlaubnis|einverst|votre accord|approbation|autorisation|confirm(ez|er|ation)|approuv
+    permiso\\b|permesso|permissão|permisiun|confirm(a|e|ar|aci[oó]n|ação|e|ați|ă)\\b|aprob|aprov|conferm|approva[zt]
+    toestemming|bevestig|akkoord
+    goedkeur|zgod[ay]\\b|zgodą|potwierd|zatwierd|potvr[dz]|potvrď|souhlas|schvál|godkänn|bekräft|godkend|bekræft
+    godkjen|bekreft
+    vahvist|hyväksy|erősít|jóváhagy|\\bonay|konfirmasi|[sy]etuju|xác nhận|phê duyệt|đồng ý|подтвер|одобр|соглас|разреш
+    підтверд|схвал|потвърд|επιβεβ|έγκρισ|确认|確認|批准|同意|许可|承認|승인|확인|허락|تأكيد|موافق|אישור|לאשר|पुष्टि|अनुमति|ยืนยัน
+    อนุมัติ
+"""
+# Examples, and what somebody else has said: a value behind them is shown.
+_SHOWS = """
+    e[jx][eé]mp[el]|exemp|eksemp|esemp|esimer|beispiel|voorbeeld|przykład|[rř][ií]klad|primjer|primer\\b|пример
+    приклад
+    örne[kğ]|ví dụ|contoh|misalnya|halimbawa|mfano|példá|piemēr|pavyzd|näide|näite|παράδειγμ
+    比如|例えば|たとえば|例如|示例|举例|例：
+    예시|예를|مثال|مثلا|לדוגמ|למשל|उदाहरण|উদাহরণ|உதாரண|ตัวอย่าง
+"""
+_SAID_BY_ANOTHER = re.compile(
+    r"(nutzer|benutzer|kunde|utilisateur|client|usu[aá]ri[oa]|cliente|utente|gebruiker|użytkownik|uživatel|använda|bruger|"
+    r"bruker|käyttäj|felhasználó|utilizator|kullanıcı|pengguna|người dùng|пользоват|клиент|користувач|χρήστ|用户|用戶|"
+    r"ユーザー|사용자|المستخدم|המשתמש|उपयोगकर्ता|ผู้ใช้)\w{0,5}.{0,4}(schrieb|sagte|a écrit|a dit|escribió|dijo|ha scritto|"
+    r"escreveu|disse|schreef|zei|napisał|napsal|skrev|kirjoitti|írta|a scris|yazdı|menulis|đã viết|написал|написав|"
+    r"έγραψε|写道?|寫|说|說|输入|(の)?入力|書.{0,3}|(쓴|입력).{0,3}|كتب|כתב|ने लिखा|लिखा|เขียน)\W*$"
+)
+# What speaks of an earlier answer, before which the value stands.
+_OF_ANOTHER = """
+    \\b(previous|earlier|before|last (attempt|reply|answer|call|version))|vorher|vorig|précéden|anterior|preceden
+    poprzedn
+    předchoz|förra|tidigare|forrige|edelli|előző|önceki|sebelumnya|trước|предыдущ|прежн|попередн|προηγ|之前|上一|上次
+    以前|前の|前回|이전|السابق|הקודם|पिछल|ก่อนหน้า|vorherig|früher
+"""
+# How a sentence opens that takes back what was just given, or does not give it yet.
+_WITHDRAWS = """
+    (no|nope|wait|stop|hold on|hang on|h+m+|oops)[,.!:;—–-]
+    (whoops|correction|cancel|undo|abort|actually|sorry|apologies)[,.!:;—–-]
+    (no|nope|wait|stop|hold on|hang on|h+m+|oops|whoops|correction|cancel|undo|abort|actually)$
+    (no|wait|hold on|cancel|undo|actually|oops)\\s(no|wait|that|this|it|don't|hold)\\b
+    (say|type|reply|answer|respond|write)\\b.{0,12}\\b(yes|ok|okay|go|y|confirm)\\b|awaiting\\b|pending\\b
+    not (yet )?(sent|to be|for)\\b
+    (please )?(use|replace|adjust|change|fill|edit|substitute|treat)\\b
+    (please )?(hold|wait|check|verify|confirm|approve|choose|pick|withdraw)\\b|(you|we) (need|have|must|should)\\b
+    let me (correct|try|fix|redo|rephrase|revise|think|check)|my (mistake|bad)\\b
+    (i|we) (should(n't| not)|must(n't| not))
+    (nein|non|no|n[aã]o|nee|nie|ne|nej|nei|ei|nem|nu|hayır|tidak|không|нет|ні|όχι|لا|לא|नहीं)\\s?[,،.!]
+    (moment|halt|stopp?|dur|vent|stai|warte|wacht|стоп|停|等等)([,.!，。！]|$)
+"""
+# The same wherever it stands in a sentence.
+_TAKES_THAT_BACK = """
+    \\b(scratch|strike) (that|this|it)|never ?mind|disregard|changed my mind|on second thought|just kidding
+    take (it|that|this) back
+    \\b(ignore|forget|cancel|undo|discard|withdraw|retract|revert)( about)? (this|that|it|my|everything|please)\\b
+    \\b(ignore|forget|cancel|undo|discard|withdraw|retract|revert) the (above|last|value|answer|response|json|call)\\b
+    \\bma[dk]e .{0,20} up\\b
+    \\b(made[- ]up|invented|fictional|placeholders?|guess(ed)?|unsure|uncertain|hypothetical)\\b
+    \\bnot (quite |entirely |really |fully )?(sure|certain)\\b|\\bjust a\\b
+    \\b(only|merely) an? (example|draft|test|demo|mock|simulation)|(n't|\\bnot) (\\w+ ){0,3}yet\\b
+    \\b(please|kindly) (\\w+ )?(confirm|approve|review|check|verify|advise|clarify)\\b
+    \\b(please|kindly) (\\w+ )?(provide|specify|tell|answer|reply|choose|select)\\b
+    \\b(please|kindly) (\\w+ )?(decide|indicate|wait)\\b|\\bi need to know|\\b(this|it) needs\\b|\\bask (you )?first
+    \\b(await\\w*|wait(ing)? (for|until)|pending|until) .{0,40}(confirm|approv|permission|consent)
+    \\b(once|subject to|before i|needs?|if) .{0,40}(confirm|approv|permission|consent)
+    \\b(await\\w*|wait(ing)? (for|until)|pending|until) .{0,40}(go-?ahead|sign-?off|repl[yi]|respon)
+    \\b(once|subject to|before i|needs?|if) .{0,40}(go-?ahead|sign-?off|repl[yi]|respon)
+    \\b(await\\w*|wait(ing)? (for|until)|pending|until|once|subject to|before i|if) .{0,40}(\\bok|agree|review|check)
+    (^|\\W)\\(?y/n
+    \\b(typo|void|retracted|rescind|tbc|to be confirmed|double.?check|\\d+ ?% sure|have doubts|wrong one)\\b
+    \\binstead$|should be \\d|as soon as|as a draft|do nothing|(made|contains|is|was) an? (mistake|error|typo)
+    (error|mistake) in the above|got (this|it|that) wrong
+    \\byour (confirm|approv|permission|consent|go-?ahead|ok\\b|sign-?off)
+    vertan|geirrt|tromp[eé]|equivoq|sbagliat|engan[eo]i|vergist|pomyli|splet|hade fel|téved|väärässä|\\ben ole\\b
+    greșit|yanıl|nhầm
+    keliru|ошиб
+    помил|сгреши|κάνει λάθος|弄错|間違|실수|أخطأ|טעיתי|\\bsollte\\b|vergiss|vergessen sie|ignorier|abbrech|stornier
+    doch nicht|\\bwarte\\b|bescheid, ob|nur ein (beispiel|entwurf|test)
+    \\boublie|\\bignore[rz]\\b|\\bannule|\\battende[zr]|j'attends|laisse[zr]? tomber|n'est qu'un|dites-moi (si|quel)
+    \\bolv[ií]d
+    \\bignor[ae] (eso|esto|lo|isso|isto|quanto)|\\bcancel(a|e|en|ar)\\b|\\banul|\\besper[ae]\\b|espero (tu|su|la)\\b
+    dime si|\\bs[oó]lo un
+    dimentic|annull|aspett|\\battend(o|iamo)\\b|lascia(mo)? (perdere|stare)|\\besque[cç]|aguard|só um|apenas um
+    vergeet|negeer|annuleer|\\bwacht|laat maar|slechts een|zapomn|zignoruj|anuluj|czeka[jm]|nieważne|\\btylko|zapome
+    zabud|zruš
+    počk|čekám|\\bglöm|\\bglem\\b|ignorera|avbryt|afbryd|\\bväntar?\\b|jeg venter|bara ett|bare et|unohda|peruuta
+    odota|felejts
+    mellőz|töröl|mégse|várj|várok|\\buit[aă]\\b|aștept|doar un|\\bunut|yok say|ptal e[dt]|\\bbekl[ei]|sadece|göz ardı
+    lupakan|abaikan|\\bbatal|\\btunggu|menunggu|hanya|quên|bỏ qua|h[uủ][yỷ]|khoan|chờ|đợi|chỉ là
+    забуд|игнорир|отмен|подожд|\\bжду|ожида|не так\\b|только пример|ігнор|скасу|чека|ξέχ|αγνό|ακύρ|περίμ|περιμ|забрав
+    忘了|忘掉|忽略|无视|無視|取消|等等|等一下|稍等|等待|等您|等你|算了|作废|撤回|只是|忘れて|取り消|キャンセル|待っ|待ち
+    잊어|무시|취소|잠깐|잠시만|기다리|철회|انس|تجاهل|ألغ|إلغاء|انتظر|انتظار|תשכח|התעלם|בטל|רגע|חכה|ממתין
+    भूल जा|अनदेखा|रद्द|रुक|प्रतीक्षा|ลืม|เพิกเฉย|ยกเลิก|เดี๋ยว|โปรดรอ
+"""
+# How one offers further help.
+_OFFERS = """
+    \\belse\\b|anything more|further|(other|any|more) questions?|more help|sonst|noch (etwas|was)|weitere|weiterhelf
+    \\bautre
+    algo m[aá]i?s|otra cosa|más preguntas|\\baltro|outra coisa|alguma coisa|mais (alg|perg)|nog iets|iets anders
+    jeszcze|coś innego|ještě
+    dalšího|något (annat|mer)|noe annet|andet|muuta|másban|egyéb|altceva|başka|\\blain|gì (nữa|khác)|чем-нибудь|щось
+    άλλο|其他|其它|还有|還有|別的|别的|他に|他の|ほか|더\\s|다른|آخر|אחר|עוד|और|อื่น|เพิ่มเติม
 """
 # Whoever negates near a value speaks of something that is not so. In words that announce a file that is common.
 _NEGATES = """
@@ -77,7 +201,7 @@ _NAMES = """
     antwort|ergebnis|ausgabe|réponse|résultat|sortie|respuesta|resultado|salida|risposta|risultato|resposta|saída|
     antwoord|resultaat|
     odpowiedź|wynik|odpověď|výsledek|válasz|răspuns|svar|vastaus|yanıt|cevap|sonuç|jawaban|hasil|trả lời|kết quả|
-    ответ|результат|відповідь|απάντηση|答案|回答|回复|回覆|响应|結果|结果|応答|답변|응답|결과|الإجابة|النتيجة|
+    ответ|отговор|результат|відповідь|απάντηση|答案|回答|回复|回覆|响应|結果|结果|応答|답변|응답|결과|الإجابة|النتيجة|
     תשובה|उत्तर|คำตอบ
 """
 _NAME_ENDS = re.compile(
@@ -85,11 +209,30 @@ _NAME_ENDS = re.compile(
     r"(?:\s+(?:is|are|ist|est|es|is|è|é|follows|below|to send|будет))?$"
 )
 _ASKS_FIRST = re.compile(
-    r"\b(send|run|execut|proceed|call|submit|use|apply|go ahead|confirm|approv|okay|ok|correct|right|want|shall|should|"
-    r"senden|ausführen|envoy|exécut|enviar|envíe|ejecut|mando|procedo|отправ|выполн)|[发發送执執行調调]|[か까]\b"
+    r"\b(send|run|execut|proceed|call|submit|use|apply|go ahead|confirm|approv|okay|ok|correct|right|want|shall|should)"
 )
+_CALLS_WRONG = re.compile(
+    r"(the|these|those|all|some) .{0,40}\b(is|are|was|were|be|looks?|seems?) (\w+ )?"
+    r"(wrong|incorrect|invalid|fake|not (right|correct))\b"
+)
+_ENGLISH = re.compile(r"\b(the|is|are|was|were|this|that|it|does|did|i|you|to|of|not|needed)\b")
+_TELL_ME = re.compile(r"\b(let me know|tell me)\b")
+_SUPPOSES = re.compile(r"(suppos|assum|imagin|pretend|if\b|hypothetical|in case)")
+_ASKED = re.compile(r"(you|the user|your question|question|q)\b")
 _JUDGES = re.compile(
     r"(but|however|although|though|and (it|this)|this|that|it|which|the (above|call|answer|value|json|request))\b"
+)
+# How else one says of a few words that they hand something over, or are a pleasantry behind it.
+_AS_ASKED = re.compile(
+    r"now\b|nun|jetzt|maintenant|ahora|agora|request|asked|tool|input|step|decision|\w+ing\b|gewünscht|demandé|pedi(do|ste)|"
+    r"richiesto|solicitado|gevraagd|prośb|bad om|stedi|permintaan|yêu cầu|просили|korr|corr|popraw|oprav|исправ|"
+    r"操作|要求|要望|修|動作|アクション|요청|수정|طلب|ביקש|अनुरोध|ขอ"
+)
+_PLEASANT = re.compile(
+    r"regard|luck|cheer|enjoy|done|help|thank|ready|good|success?\b|erfolg|glück|dank|gern|hilf|merci|voyage|chance|gracias|"
+    r"suerte|viaje|grazi|fortuna|obrigad|sorte|bedankt|powodz|dzięk|děk|štěst|tack|lycka|tak\b|takk|held|kiit|onnea|köszön|"
+    r"mulțum|succes|teşekkür|günler|terima|semoga|cảm ơn|спасибо|удач|дяку|ευχαρ|谢|謝|希望|帮|幫|ありがと|どうぞ|役|"
+    r"감사|행운|도움|شكر|תודה|धन्यवाद|ขอบคุณ|assistant"
 )
 # A value may stand in quotes, in bold or in a tag that names it; struck out, commented out or quoted it is not given.
 _MARKS = re.compile(r"[\s\"'`*_:=(«“„\-–—]*")
@@ -136,18 +279,19 @@ def hands_over(before: str, after: str) -> bool:
     tag = _TAG.search(before)
     if tag is not None and _NAME_ENDS.search(plain(tag["name"]).replace("_", " ")):
         before, after = before[: tag.start()] + "\n", "\n" + _CLOSING_TAG.sub("", after, count=1)
-    before, after = (_FENCE_MARK.sub("\n", part) for part in (before[-NEAR:], after[:NEAR]))
+    # Whoever asks asks at the end.
+    nearby = before[-NEAR:], f"{after[:NEAR]}\n{after[NEAR:][-NEAR:]}"
+    before, after = (_FENCE_MARK.sub("\n", part) for part in nearby)
     if not _ENDS.match(after) and not announces(plain(after)):
         return False
     line = before.rpartition("\n")[2]
-    lead, rest = _last_sentence(before), _first_sentence(after)
-    if lead.endswith(QUESTIONS) or _forbids(lead) or _search(_TAKES_BACK, lead) or _search(_NEGATES, lead):
+    lead = _last_sentence(before)
+    if _is_withheld_before(lead):
         return False
-    # The sentence after a value may ask whether it is to be sent, or take it back.
-    if rest.endswith(QUESTIONS):
-        if _ASKS_FIRST.search(rest):
-            return False
-    elif _forbids(rest) or (_JUDGES.match(rest) and (_search(_TAKES_BACK, rest) or _search(_NEGATES, rest))):
+    # Whether it is to be sent may be asked before it is announced; what was asked of the model is told there, too.
+    earlier = [each for each in _sentences(before)[:-1] if not _ASKED.match(each)]
+    asks = any(QUESTIONS.search(each) and _ASKS_FIRST.search(each) for each in earlier)
+    if asks or any(map(_SUPPOSES.match, earlier)) or any(map(_is_withheld_after, _sentences(after))):
         return False
     if _MARKS.fullmatch(line):
         return True
@@ -168,6 +312,51 @@ def _announces(sentence: str) -> bool:
     return announces(sentence) or any(announces(part.strip()) for part in _PART.split(sentence))
 
 
+def _is_withheld_before(lead: str) -> bool:
+    """Tell whether the last sentence before a value forbids it, takes it back, asks, or is a label of another thing."""
+    is_known = _announces(lead) or _search(_NAMES, lead) or _AS_ASKED.search(lead) is not None
+    if lead.endswith((":", "：")) and _is_bare(lead) and not is_known:
+        return True
+    words = lead.rstrip(ENDS_OF_LEAD)
+    return (
+        QUESTIONS.search(lead) is not None
+        or _forbids(lead)
+        or any(_search(table, words) for table in (_TAKES_BACK, _TAKES_BACK_ABROAD, _SHOWS, _NEGATES))
+        or _SAID_BY_ANOTHER.search(words) is not None
+    )
+
+
+def _is_withheld_after(sentence: str) -> bool:
+    """Tell whether a sentence after a value takes it back, or asks something before it is used."""
+    offers = _search(_OFFERS, sentence) and not _ASKS_FIRST.search(sentence)
+    if QUESTIONS.search(sentence) or _TELL_ME.search(sentence):
+        return not offers
+    if _forbids(sentence) or declines(sentence) or alternatives(_WITHDRAWS).match(sentence):
+        return True
+    if _search(_TAKES_THAT_BACK, sentence):
+        return True
+    if offers or _search(_OF_ANOTHER, sentence):
+        return False
+    if _is_bare(sentence) and not _PLEASANT.search(sentence):
+        return True
+    if not _ENGLISH.search(sentence) and _search(_NEGATES, sentence):
+        return True
+    is_taken_back = _search(_TAKES_BACK, sentence) or _search(_NEGATES, sentence)
+    is_of_value = _JUDGES.match(sentence) is not None
+    return (
+        (is_of_value and is_taken_back)
+        or _CALLS_WRONG.match(sentence) is not None
+        or _search(_TAKES_BACK_ABROAD, sentence)
+    )
+
+
+def _is_bare(sentence: str) -> bool:
+    """Tell a label or an exclamation: too few words to say in, whatever the language, what becomes of the value."""
+    is_unspaced = any(ord(character) > 0x2E7F or 0xE00 <= ord(character) < 0xF00 for character in sentence)
+    words = sentence.rstrip(ENDS_OF_LEAD)
+    return 0 < len(words) <= MAX_BARE_SIGNS if is_unspaced else 0 < len(words.split()) <= MAX_BARE_WORDS
+
+
 def _forbids(sentence: str) -> bool:
     return _search(_FORBIDS_OTHERWISE, sentence) or any(
         alternatives(_DOING).match(_BETWEEN.sub("", sentence[forbidden.end() :], count=1))
@@ -180,10 +369,13 @@ def _search(table: str, sentence: str) -> bool:
 
 
 def _last_sentence(text: str) -> str:
-    parts = [part for part in _SENTENCE.split(plain(text[-NEAR:]).rstrip("`\"'*( \t\r\n")) if part.strip()]
-    return parts[-1].strip() if parts else ""
+    return (_sentences(text) or [""])[-1]
 
 
 def _first_sentence(text: str) -> str:
-    parts = (part.strip("`\"'*). \t\r\n") for part in re.split(r"(?<=[.!。！])\s+|\n+", plain(text[:NEAR])))
-    return next(filter(None, parts), "")
+    return (_sentences(text) or [""])[0]
+
+
+def _sentences(text: str) -> list[str]:
+    parts = (part.strip("`\"'*()_. \t\r\n") for part in _SENTENCE.split(plain(text)))
+    return [part for part in parts if part]
