@@ -15,7 +15,7 @@ from retrycontract.usecases.calls.sweep import index_calls
 from retrycontract.usecases.people.admit import keep_preferences
 from tests.browser.test_desk import SOON, Site, check_look
 from tests.browser.test_desk import site as site
-from tests.factories import WRONG, make_agent, make_blocked, make_call, make_tool
+from tests.factories import RIGHT, WRONG, make_agent, make_blocked, make_call, make_tool
 
 if TYPE_CHECKING:
     from playwright.sync_api import Route
@@ -175,6 +175,15 @@ def test_a_group_is_answered_by_keys_alone(site: Site) -> None:
         call.refresh_from_db()
         assert call.state == "guided"
     expect(site.page.get_by_role("heading", name="Nobody waits for you")).to_be_visible()
+
+
+def test_a_group_is_sent_its_suggested_fix_by_two_keys(site: Site) -> None:
+    calls = [make_blocked(output=RIGHT | {"replicas": "3"}) for _ in range(2)]
+    site.page.goto(f"{site.url}/calls/{calls[0].public_id}/group/")
+    site.page.keyboard.press("u")
+    expect(site.page.locator("input[name=decision][value=corrected]")).to_be_checked()
+    site.page.keyboard.press("Control+Enter")
+    expect(site.page.get_by_text("Sent for 2 calls")).to_be_visible()
 
 
 def test_no_key_acts_while_a_request_is_under_way(site: Site) -> None:

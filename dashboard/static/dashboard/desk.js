@@ -342,8 +342,9 @@
 
   // ---- The answer: Ctrl or Cmd with Enter sends it, once ----
   document.addEventListener("keydown", (event) => {
-    const form = event.target.closest("form[data-answer]");
-    if (!form || event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.repeat) return;
+    // Where nothing has the focus, as after a key that filled it in, the page's only answer is meant.
+    const form = event.target.closest("form[data-answer]") || event.target === document.body && one("form[data-answer]");
+    if (!form || event.key !== "Enter" || one("dialog[open]") || !(event.ctrlKey || event.metaKey) || event.repeat) return;
     event.preventDefault();
     form.requestSubmit(form.querySelector("[data-send-next]") || form.querySelector("[data-send]"));
   });
