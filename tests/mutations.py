@@ -67,7 +67,7 @@ MUTATIONS: Final = (
         "if key not in unique or error.severity > unique[key].severity:",
         "if True:",
     ),
-    Mutation("FR-034", "contract/feedback/hints.py", "return -error.severity,", "return error.severity,"),
+    Mutation("FR-034", "contract/feedback/hints.py", "(-error.severity, pointers", "(error.severity, pointers"),
     Mutation("FR-035", "contract/feedback/hints.py", "return groups[: self._max_errors],", "return groups,"),
     Mutation("FR-036", "contract/tracker.py", "track.attempts += 1", "track.attempts = 1"),
     Mutation(
