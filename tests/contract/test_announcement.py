@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.contract.feedback.announcement import AlikeCalls, Announcement, Plain, Slack, announce, excerpt_lines
+from retrycontract.contract.feedback.escalation import AlikeCalls, Announcement, Plain, Slack, announce, excerpt_lines
 
 ADDRESS = "https://desk.example/calls/call_1/"
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)

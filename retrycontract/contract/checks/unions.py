@@ -32,7 +32,11 @@ def explain(
     if not candidates:
         yield _type_mismatch(failure, branches, depth, actual)
         return
-    choices = [_choices(branch, depth) for branch in candidates]
+    # Of branches that are nothing but a const or an enum, the values that they take.
+    choices = [
+        options_of(branch[0].kind) if len(branch) == 1 and len(branch[0].instance_path) == depth else []
+        for branch in candidates
+    ]
     # Alternatives that are a value each, as generators write an enum whose options have titles, read best as one list.
     if len(choices) > 1 and all(choices):
         yield invalid_choice(failure, list(chain(*choices)))
@@ -47,12 +51,10 @@ def explain(
     ranked = sorted(fitting or candidates, key=lambda branch: _rank(branch, depth))
     meant = None if len(ranked) > 1 and _rank(ranked[0], depth) == _rank(ranked[1], depth) else ranked[0]
     if meant is None:
-        count = len(branches)
-        alternatives = failure.describe({failure.keyword: failure.constraint})
         yield failure.error(
             ErrorCode.OBJECT_SCHEMA_VIOLATION,
-            {"reason": f"it matches none of its {count} alternatives"},
-            expected=alternatives,
+            {"reason": f"it matches none of its {len(branches)} alternatives"},
+            expected=failure.describe({failure.keyword: failure.constraint}),
             hint=f"make {failure.subject} match one of its alternatives",
         )
         return
@@ -114,12 +116,6 @@ def _wanted_types(error: EngineError, depth: int, actual: str) -> list[str]:
             if all(_refuses_type(branch, depth, actual) for branch in branches):
                 return [name for each in chain(*branches) for name in _wanted_types(each, depth, actual)]
     return []
-
-
-def _choices(branch: Branch, depth: int) -> list[Any]:
-    """List the values that a branch takes which is nothing but a const or an enum."""
-    only = [error for error in branch if len(error.instance_path) == depth]
-    return options_of(only[0].kind) if len(branch) == len(only) == 1 else []
 
 
 def _comparable(name: str) -> str:

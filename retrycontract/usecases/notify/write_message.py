@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.urls import reverse
 
-from retrycontract.contract.feedback.announcement import MAX_GROUPS, AlikeCalls, Plain, Slack, announce
+from retrycontract.contract.feedback.escalation import MAX_GROUPS, AlikeCalls, Plain, Slack, announce
 from retrycontract.contract.feedback.hints import in_order
 from retrycontract.store.models import Attempt, Call, Channel, Escalation, Notice, OutboxMessage
 from retrycontract.usecases.tools.contracts import sanitizer
