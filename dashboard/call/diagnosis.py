@@ -164,7 +164,15 @@ def compare(before: Any, after: Any) -> tuple[Change, ...]:
 
 def _compare(before: Any, after: Any, pointer: str) -> Iterator[Change]:
     if isinstance(before, dict) and isinstance(after, dict):
-        yield from _members(before, after, pointer)
+        for key, value in before.items():
+            place = pointers.join(pointer, key)
+            if key in after:
+                yield from _compare(value, after[key], place)
+            else:
+                yield Change(place, ChangeKind.REMOVED, before=value)
+        for key in after:
+            if key not in before:
+                yield Change(pointers.join(pointer, key), ChangeKind.ADDED, after=after[key])
     elif isinstance(before, list) and isinstance(after, list):
         shared = min(len(before), len(after))
         for index in range(shared):
@@ -173,22 +181,6 @@ def _compare(before: Any, after: Any, pointer: str) -> Iterator[Change]:
             yield Change(pointers.join(pointer, index), ChangeKind.REMOVED, before=before[index])
         for index in range(shared, len(after)):
             yield Change(pointers.join(pointer, index), ChangeKind.ADDED, after=after[index])
-    elif not _is_same(before, after):
+    # As JSON compares: true is not 1, and 1 is 1.0.
+    elif isinstance(before, bool) != isinstance(after, bool) or before != after:
         yield Change(pointer, ChangeKind.CHANGED, before, after)
-
-
-def _members(before: dict[str, Any], after: dict[str, Any], pointer: str) -> Iterator[Change]:
-    for key, value in before.items():
-        place = pointers.join(pointer, key)
-        if key in after:
-            yield from _compare(value, after[key], place)
-        else:
-            yield Change(place, ChangeKind.REMOVED, before=value)
-    for key in after:
-        if key not in before:
-            yield Change(pointers.join(pointer, key), ChangeKind.ADDED, after=after[key])
-
-
-def _is_same(before: Any, after: Any) -> bool:
-    """Compare as JSON does: true is not 1, and 1 is 1.0."""
-    return isinstance(before, bool) == isinstance(after, bool) and bool(before == after)

@@ -115,7 +115,13 @@ def claim(request: HttpRequest, public_id: str) -> HttpResponse:
         if (action := request.POST.get("action")) == "renew":
             renew_claim(found, operator, now=now)
             return HttpResponse(status=UNCHANGED)
-        _take_or_release(action, found, operator, now)
+        if action == "release":
+            release_claim(found, operator, now=now)
+        else:
+            try:
+                claim_call(found, operator, now=now)
+            except (ClaimedError, NotBlockedError):  # who came second sees who has it, or what became of the call
+                found.refresh_from_db(fields=["state"])
     return _back(request, found)
 
 
@@ -153,17 +159,6 @@ def take_next(request: HttpRequest) -> HttpResponse:
         messages.success(request, "Nothing else waits that nobody has.")
         return redirect("dashboard:inbox")
     return redirect("dashboard:call", public_id=found.public_id)
-
-
-def _take_or_release(action: str | None, found: Call, operator: User, now: datetime) -> None:
-    """Do what was asked; who came second sees who has it, or what became of the call."""
-    if action == "release":
-        release_claim(found, operator, now=now)
-        return
-    try:
-        claim_call(found, operator, now=now)
-    except (ClaimedError, NotBlockedError):
-        found.refresh_from_db(fields=["state"])
 
 
 def _back(request: HttpRequest, found: Call) -> HttpResponse:

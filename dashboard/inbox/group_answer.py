@@ -354,11 +354,8 @@ def _page(
     request: HttpRequest, found: Call, waiting: WaitingGroup, form: GroupForm, *, status: int = 200, **context: Any
 ) -> HttpResponse:
     context.setdefault("at_hand", _at_hand(request, waiting))
-    decisions = [choice for choice in GROUP_DECISIONS if choice[0] != Decision.CORRECTED or _has_fix(waiting, form)]
+    # The near misses' correction can be sent, or one that worked before and was chosen.
+    has_fix = bool(waiting.with_fix) or form["decision"].value() == Decision.CORRECTED
+    decisions = [choice for choice in GROUP_DECISIONS if has_fix or choice[0] != Decision.CORRECTED]
     shared = {"call": found, "waiting": waiting, "form": form, "decisions": decisions, "now": timezone.now()}
     return render(request, "inbox/group.html", shared | {"may_answer": True} | context, status=status)
-
-
-def _has_fix(waiting: WaitingGroup, form: GroupForm) -> bool:
-    """Tell whether a correction can be sent: the near misses', or one that worked before and was chosen."""
-    return bool(waiting.with_fix) or form["decision"].value() == Decision.CORRECTED

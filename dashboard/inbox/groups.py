@@ -84,7 +84,13 @@ class Filters(Choices):
             # The newest attempt has the number of all that were made, which needs no sorting within the subquery.
             newest = Attempt.objects.filter(call=OuterRef("pk"), is_valid=False, number=OuterRef("attempts_made"))
             calls = calls.filter(Exists(newest.filter(errors_json__contains=f'"{code}"')))
-        return _like(calls, self.like) if self.like else calls
+        if not self.like:
+            return calls
+        model = Call.objects.select_related("agent").filter(public_id=self.like).first()
+        if model is None or not model.fingerprint:
+            return calls.filter(public_id=self.like)
+        namespace = Agent.objects.filter(namespace=model.agent.namespace)
+        return calls.filter(agent__in=namespace, tool_name=model.tool_name, fingerprint=model.fingerprint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +115,6 @@ def read_options() -> Options:
         list(ErrorCode),
         [(name, words) for name, (words, _) in AGES.items()],
     )
-
-
-def _like(calls: CallQuerySet, public_id: str) -> CallQuerySet:
-    model = Call.objects.select_related("agent").filter(public_id=public_id).first()
-    if model is None or not model.fingerprint:
-        return calls.filter(public_id=public_id)
-    namespace = Agent.objects.filter(namespace=model.agent.namespace)
-    return calls.filter(agent__in=namespace, tool_name=model.tool_name, fingerprint=model.fingerprint)
 
 
 READ_CALLS = 12  # of a group, the longest waiting: what their values show, hundreds more rarely change
@@ -227,7 +225,11 @@ def find_groups(calls: CallQuerySet, *, beyond: tuple[datetime, int] | None, num
     for pk, agent, namespace, tool, fingerprint in looked_at:
         # A call without a fingerprint has a mistake of its own.
         groups.setdefault((namespace, tool, fingerprint or pk), []).append((pk, agent))
-    earlier = _until(waiting, beyond)
+    earlier = set[int]()
+    if beyond is not None:  # the calls that stand at the place, or before it
+        at, key = beyond
+        before = waiting.filter(Q(blocked_at__lt=at) | Q(blocked_at=at, pk__lte=key))
+        earlier = set(before.values_list("pk", flat=True))
     following = [members for members in groups.values() if members[0][0] not in earlier]
     return [
         Found(tuple(pk for pk, _ in members[:READ_CALLS]), len(members), len({agent for _, agent in members}))
@@ -254,11 +256,3 @@ def grouped(rows: Sequence[Row], found: Sequence[Found]) -> tuple[Group, ...]:
     by_key = {row.call.pk: row for row in rows}
     members = [(tuple(by_key[key] for key in group.keys if key in by_key), group) for group in found]
     return tuple(Group(shown, group.size, group.agents) for shown, group in members if shown)
-
-
-def _until(waiting: CallQuerySet, place: tuple[datetime, int] | None) -> set[int]:
-    """Give the keys of the calls that stand at a place or before it."""
-    if place is None:
-        return set()
-    at, pk = place
-    return set(waiting.filter(Q(blocked_at__lt=at) | Q(blocked_at=at, pk__lte=pk)).values_list("pk", flat=True))

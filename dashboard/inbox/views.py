@@ -208,7 +208,11 @@ def _grouped_page(calls: CallQuerySet, place: list[int]) -> tuple[tuple[Call, ..
     shown = tuple(found[:PAGE])
     listed = tuple(first_calls(shown))
     last = next((call for call in listed if call.pk == shown[-1].keys[0]), None) if len(found) > PAGE else None
-    return listed, shown, _key(last) if last else ""
+    if last is None:
+        return listed, shown, ""
+    assert last.blocked_at is not None
+    # In whole microseconds, as the database has them: a place that was rounded could repeat or skip a call.
+    return listed, shown, f"{(last.blocked_at - EPOCH) // timedelta(microseconds=1)}.{last.pk}"
 
 
 def _page(tab: Tab, calls: CallQuerySet, sought: Sought, place: list[int]) -> tuple[tuple[Call, ...], str]:
@@ -222,13 +226,6 @@ def _page(tab: Tab, calls: CallQuerySet, sought: Sought, place: list[int]) -> tu
     else:
         listed = tuple(calls.newest(PAGE + 1, sought))
     return listed[:PAGE], str(listed[PAGE - 1].pk) if len(listed) > PAGE else ""
-
-
-def _key(call: Call) -> str:
-    """Write where a page of groups ends: the microsecond of blocking, then the primary key."""
-    assert call.blocked_at is not None
-    # In whole microseconds, as the database has them: a place that was rounded could repeat or skip a call.
-    return f"{(call.blocked_at - EPOCH) // timedelta(microseconds=1)}.{call.pk}"
 
 
 def _parse(after: str) -> list[int]:

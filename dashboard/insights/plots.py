@@ -118,7 +118,7 @@ def draw_columns(amounts: Mapping[tuple[datetime, str], int], steps: Mapping[dat
     table = [[sum(amounts.get((at, key), 0) for key in part) for part in parts] for at in steps]
     top, step = _scale(max(map(sum, table), default=0))
     columns = [
-        Column(label, _place(index), tuple(row))
+        Column(label, _number(index * STEP + (STEP - WIDTH) / 2), tuple(row))
         for index, (label, row) in enumerate(zip(steps.values(), table, strict=True))
     ]
     tones = [(str(number), key) for number, key in enumerate(shown, 1)] + [(REST, "")] * bool(rest)
@@ -133,7 +133,11 @@ def draw_bars(rows: Iterable[tuple[str, int, str]], *, of: int | None = None) ->
     """Draw rows of label, amount and note as long as they are of `of`, or of the largest."""
     listed = list(rows)
     whole = of or max((amount for _, amount, _ in listed), default=0)
-    return tuple(Bar(label, amount, _length(amount, whole), note) for label, amount, note in listed)
+    bars = []
+    for label, amount, note in listed:
+        length = _number(max(100 * min(amount / whole, 1), LEAST_SEEN)) if amount and whole else "0"
+        bars.append(Bar(label, amount, length, note))
+    return tuple(bars)
 
 
 def percent(part: float) -> str:
@@ -142,10 +146,6 @@ def percent(part: float) -> str:
         return "<1%"
     # `round` goes to the even number at a half.
     return f"{min(floor(part * 100 + 0.5), 99) if part < 1 else 100}%"
-
-
-def _place(index: int) -> str:
-    return _number(index * STEP + (STEP - WIDTH) / 2)
 
 
 def _path(columns: Iterable[Column], number: int, top: int) -> str:
@@ -167,12 +167,6 @@ def _scale(most: int) -> tuple[int, int]:
     size = 10 ** floor(log10(rough))
     step = next(int(size * factor) for factor in (1, 2, 5, 10) if size * factor >= rough and size * factor >= 1)
     return ceil(most / step) * step, step
-
-
-def _length(amount: int, whole: int) -> str:
-    if not amount or not whole:
-        return "0"
-    return _number(max(100 * min(amount / whole, 1), LEAST_SEEN))
 
 
 def _number(value: float) -> str:
@@ -225,7 +219,7 @@ class TimeRange:
     @property
     def labels(self) -> dict[datetime, str]:
         """Name each step: days by their date, hours as whoever looks has them."""
-        return {at: self._label(at) for at in steps_of(self.scope())}
-
-    def _label(self, at: datetime) -> str:
-        return f"{at.day} {at:%b}" if self.name != "24h" else timezone.localtime(at).strftime("%H:%M")
+        steps = steps_of(self.scope())
+        if self.name == "24h":
+            return {at: timezone.localtime(at).strftime("%H:%M") for at in steps}
+        return {at: f"{at.day} {at:%b}" for at in steps}

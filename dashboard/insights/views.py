@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -40,7 +40,7 @@ from retrycontract.usecases.counts.read_board import (
     quantile,
     read_board,
 )
-from retrycontract.usecases.counts.read_insights import AttemptRate, Insights, read_insights
+from retrycontract.usecases.counts.read_insights import Insights, read_insights
 
 Row = Sequence[Any]
 Choice = tuple[int, str, str]  # a tool's key, name and namespace
@@ -109,7 +109,10 @@ def insights(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {"span": span, "tool": tool, "tools": tools, "query": request.GET.urlencode(),
                                "cut": choice, "by": by, "rankings": RANKINGS.items(), "unread": strange}  # fmt: skip
     if not found.judged and not found.answer_times.answers:
-        context |= {"is_first_look": not Rollup.objects.exists(), "address": _address(request)}
+        context |= {
+            "is_first_look": not Rollup.objects.exists(),
+            "address": request.build_absolute_uri("/").rstrip("/"),
+        }
         return render(request, "insights/insights.html", context)
     known = KnownTools.read()
     return render(
@@ -160,6 +163,7 @@ def _plots(request: HttpRequest, found: Insights, board: Board, span: TimeRange,
     now, steps = timezone.now(), span.labels
     waits = count_open_waits(span.scope(tool), now)
     codes = draw_columns({(point.at, point.code): point.amount for point in found.failures}, steps)
+    outcomes = sorted(found.outcomes.items(), key=lambda item: (-item[1], item[0]))  # the largest first
     tokens = {(point.at, "tokens"): point.tokens for point in found.costs if point.tokens}
     return {
         "headlines": _headlines(found, waits, answer_seconds(span.scope(tool), found.answer_times.answers)),
@@ -175,14 +179,8 @@ def _plots(request: HttpRequest, found: Insights, board: Board, span: TimeRange,
         "recovery": _recovery(found),
         "times": _times(found),
         "decisions": _decisions(found),
-        "outcomes": draw_bars((state, amount, "") for state, amount in _largest(found.outcomes)),
+        "outcomes": draw_bars((state, amount, "") for state, amount in outcomes),
     }  # fmt: skip
-
-
-def _counted(found: Insights) -> str:
-    if not found.counted_tokens:
-        return "tokens, at four characters each"
-    return f"tokens; agents counted {_short(found.counted_tokens)} of them, the rest at four characters each"
 
 
 def _headlines(found: Insights, waits: list[int], each: list[int] | None) -> list[Headline]:
@@ -197,6 +195,7 @@ def _headlines(found: Insights, waits: list[int], each: list[int] | None) -> lis
         Headline("Recovered", percent(found.recovery_rate) if failed else "–",
                  f"{found.recovered:,} of the {failed:,} that failed at first"),
     ]  # fmt: skip
+    by_agents = f"; agents counted {_short(found.counted_tokens)} of them, the rest" if found.counted_tokens else ","
     if not found.decisions:  # of some sources, which answers and costs are not counted by
         return known
     return [
@@ -205,7 +204,7 @@ def _headlines(found: Insights, waits: list[int], each: list[int] | None) -> lis
         Headline("Time to guidance", "–" if median is None else since(timedelta(seconds=median)),
                  "nobody was asked" if most is None
                  else f"median; 90% within {since(timedelta(seconds=most))}{still}"),
-        Headline("Spent on retries", f"~{_short(found.tokens)}", _counted(found)),
+        Headline("Spent on retries", f"~{_short(found.tokens)}", f"tokens{by_agents} at four characters each"),
     ]  # fmt: skip
 
 
@@ -218,21 +217,18 @@ def _success(found: Insights) -> tuple[Bar, ...]:
 
 
 def _recovery(found: Insights) -> tuple[Bar, ...]:
-    return tuple(
-        Bar(_attempt(rate.number), rate.judged, f"{rate.rate * 100:.1f}", percent(rate.rate), _few(rate))
-        for rate in found.attempts
-    )
-
-
-def _few(rate: AttemptRate) -> str:
-    low, high = Share(rate.valid, rate.judged).interval
-    return f"few: {percent(low)} to {percent(high)}" if rate.judged < FEW else ""
+    bars = []
+    for rate in found.attempts:
+        low, high = Share(rate.valid, rate.judged).interval
+        few = f"few: {percent(low)} to {percent(high)}" if rate.judged < FEW else ""
+        bars.append(Bar(_attempt(rate.number), rate.judged, f"{rate.rate * 100:.1f}", percent(rate.rate), few))
+    return tuple(bars)
 
 
 def _times(found: Insights) -> tuple[Bar, ...]:
     answers = found.answer_times.answers
     return draw_bars(
-        (_within(limit), amount, percent(amount / answers) if amount else "")
+        (f"within {since(timedelta(seconds=limit))}" if limit else "longer", amount, percent(amount / answers))
         for limit, amount in found.answer_times.buckets
         if amount
     )
@@ -247,16 +243,8 @@ def _decisions(found: Insights) -> list[tuple[str, int, int, Bar]]:
     return rows
 
 
-def _largest(amounts: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(amounts.items(), key=lambda item: (-item[1], item[0]))
-
-
 def _attempt(number: str) -> str:
     return f"Attempt {number}" if number.isdecimal() else "Later ones"
-
-
-def _within(limit: int | None) -> str:
-    return f"within {since(timedelta(seconds=limit))}" if limit else "longer"
 
 
 def _short(number: int) -> str:
@@ -265,7 +253,3 @@ def _short(number: int) -> str:
         if number >= size:
             return f"{number / size:.3g} {letter}"
     return str(number)
-
-
-def _address(request: HttpRequest) -> str:
-    return request.build_absolute_uri("/").rstrip("/")

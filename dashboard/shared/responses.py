@@ -18,7 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 from django_htmx.middleware import HtmxDetails
 
-from retrycontract.front.pending import PENDING
+from retrycontract.front.bridge import PENDING
 from retrycontract.store.models import Door, Event, Guidance, HeldAnswer
 from retrycontract.usecases.notify.doorbell import DESK_BELL
 
@@ -110,18 +110,15 @@ def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator
     writer = csv.writer(_CsvLine())
     yield str(writer.writerow(columns))
     for row in rows:
-        yield str(writer.writerow([_cell(value) for value in row]))
+        cells = [json.dumps(value) if isinstance(value, dict) else _plain(value) for value in row]
+        safe = [f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell for cell in cells]
+        yield str(writer.writerow(safe))
 
 
 def json_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """Write each row as an object on a line of its own."""
     for row in rows:
         yield json.dumps(dict(zip(columns, map(_plain, row), strict=True))) + "\n"
-
-
-def _cell(value: Any) -> Any:
-    plain = json.dumps(value) if isinstance(value, dict) else _plain(value)
-    return f"'{plain}" if isinstance(plain, str) and plain.startswith(FORMULA_STARTS) else plain
 
 
 def _plain(value: Any) -> Any:

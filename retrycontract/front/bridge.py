@@ -1,4 +1,4 @@
-"""The bridge from ASGI to a WSGI application: buffers both ways, and bounds what it buffers."""
+"""The bridge from ASGI to a WSGI application: buffers both ways, bounds what it buffers, tells what is pending."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import asyncio
 import json
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -35,6 +35,9 @@ LINGER_SECONDS: Final = 2.0
 BODILESS: Final = frozenset({204, 304})
 # What the bridge itself has undone (chunks) or counted (length) is not the application's to read again.
 TRANSPORT_HEADERS: Final = frozenset({b"transfer-encoding", b"content-length"})
+
+# `Retrycontract-Pending: <bell>; <path to ask again>`: between the application and the front of house only.
+PENDING: Final = b"retrycontract-pending"
 
 
 class BodyTooLargeError(Exception):
@@ -68,6 +71,41 @@ class Response:
     def plus(self, name: bytes, value: bytes) -> Response:
         """Append a header."""
         return replace(self, headers=(*self.headers, (name, value)))
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Name the bell that announces an answer, and the path that gives it; without a bell it is there already."""
+
+    bell: str
+    path: str
+
+    @classmethod
+    def of(cls, response: Response) -> Pending | None:
+        """Read the application's note on a response, if it left one."""
+        bell, _, path = (response.header(PENDING) or b"").decode("latin-1").partition(";")
+        return cls(bell.strip(), path.strip()) if path.strip().startswith("/") else None
+
+
+def question(scope: Scope, target: str) -> Scope:
+    """Ask for another address in the name of a request."""
+    path, _, query = target.partition("?")
+    # These speak of the body of the first request, and the question has none.
+    headers = [pair for pair in scope["headers"] if not pair[0].startswith((b"content-", b"expect"))]
+    return {
+        **scope,
+        "method": "HEAD" if scope["method"] == "HEAD" else "GET",
+        "path": unquote(path),
+        "raw_path": path.encode("latin-1"),
+        "query_string": query.encode("latin-1"),
+        "headers": [*headers, (PENDING, b"asked again")],  # for the log, which tells each request once
+    }
+
+
+async def disconnected(receive: Receive) -> None:
+    """Wait until the client has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 class WsgiBridge:
@@ -124,7 +162,8 @@ class WsgiBridge:
             )
             try:
                 async with asyncio.timeout(LINGER_SECONDS):
-                    await _discard(receive)
+                    while (left := await receive())["type"] != "http.disconnect" and left.get("more_body", False):
+                        pass
             except TimeoutError:
                 pass
             await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -214,17 +253,13 @@ def _call(app: WSGIApplication, environ: WSGIEnvironment, *, head: bool) -> Resp
             close()
     if not started:
         raise RuntimeError("The application answered without calling start_response.")
-    status, headers = started[0]
-    return _buffered(int(status[:3]), headers, b"".join(chunks), head=head)
-
-
-def _buffered(status: int, headers: Iterable[tuple[str, str]], body: bytes, *, head: bool) -> Response:
+    line, headers = started[0]
+    status, body = int(line[:3]), b"".join(chunks)
     encoded = tuple((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers)
-    response = Response(status, encoded, body)
     if head or status in BODILESS:
-        return replace(response, body=b"")
+        return Response(status, encoded, b"")
     length = str(len(body)).encode()
-    return response.without(b"content-length").plus(b"content-length", length)
+    return Response(status, encoded, body).without(b"content-length").plus(b"content-length", length)
 
 
 def _environ(scope: Scope, body: bytes) -> WSGIEnvironment:
@@ -274,10 +309,3 @@ def _path(scope: Scope) -> bytes:
 async def _send(send: Send, response: Response, *, more: bool = False) -> None:
     await send({"type": "http.response.start", "status": response.status, "headers": list(response.headers)})
     await send({"type": "http.response.body", "body": response.body, "more_body": more})
-
-
-async def _discard(receive: Receive) -> None:
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect" or not message.get("more_body", False):
-            return

@@ -106,7 +106,7 @@ class GuardedConnection(Protocol):  # type: ignore[misc] # which parser it is de
 
     def data_received(self, data: bytes) -> None:
         """Note how far the request has come."""
-        if self.since is None and not self._is_busy():
+        if self.since is None and (self.cycle is None or self.cycle.response_complete):
             self.since, self.reads_body = monotonic(), False
         super().data_received(data)
         cycle = self.cycle
@@ -124,9 +124,6 @@ class GuardedConnection(Protocol):  # type: ignore[misc] # which parser it is de
     def end(self) -> None:
         """Close a connection that took too long; what it had begun is dropped."""
         self.transport.close()
-
-    def _is_busy(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete
 
 
 def guarded(doorkeeper: Doorkeeper) -> type[GuardedConnection]:
@@ -155,7 +152,10 @@ async def live(
     if not await _succeeds(on_startup):
         await send({"type": "lifespan.startup.failed", "message": "A startup hook failed; the log has why."})
         return
-    with _hearing(on_signal):
+    with ExitStack() as handlers:
+        if threading.current_thread() is threading.main_thread():  # only there Python hears signals
+            for number in (signal.SIGTERM, signal.SIGINT):
+                handlers.enter_context(_heard_before_the_server(number, on_signal))
         await send({"type": "lifespan.startup.complete"})
         try:
             await receive()
@@ -174,15 +174,6 @@ async def _succeeds(hook: Callable[[], None] | None) -> bool:
         logger.exception("A lifespan hook failed")
         return False
     return True
-
-
-@contextmanager
-def _hearing(listener: Callable[[], None]) -> Iterator[None]:
-    with ExitStack() as handlers:
-        if threading.current_thread() is threading.main_thread():  # only there Python hears signals
-            for number in (signal.SIGTERM, signal.SIGINT):
-                handlers.enter_context(_heard_before_the_server(number, listener))
-        yield
 
 
 @contextmanager

@@ -136,18 +136,14 @@ class ProblemResponses:
             request.get_host()
         except DisallowedHost:
             return unknown_host()
-        return _as_problem(response)
-
-
-def _as_problem(response: HttpResponse) -> HttpResponse:
-    if isinstance(response, HttpResponseNotAllowed):
-        allowed = response["Allow"]
-        problem = problem_response(405, "method-not-allowed", f"This address takes {allowed}.")
-        problem["Allow"] = allowed
-        return problem
-    if response.status_code == 404:
-        return problem_response(404, "not-found", "Nothing has this address; see /api/v1/openapi.json.")
-    return problem_response(response.status_code, "http-error", f"{response.reason_phrase}.")
+        if isinstance(response, HttpResponseNotAllowed):
+            allowed = response["Allow"]
+            problem = problem_response(405, "method-not-allowed", f"This address takes {allowed}.")
+            problem["Allow"] = allowed
+            return problem
+        if response.status_code == 404:
+            return problem_response(404, "not-found", "Nothing has this address; see /api/v1/openapi.json.")
+        return problem_response(response.status_code, "http-error", f"{response.reason_phrase}.")
 
 
 class PagesOnly:

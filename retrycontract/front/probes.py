@@ -147,22 +147,15 @@ class Family:
 
 def write_exposition(families: Iterable[Family]) -> str:
     """Write metrics as text; a metric without samples is left out."""
-    return "".join(_family(family) for family in families if family.samples)
-
-
-def _family(family: Family) -> str:
-    lines = [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.type}"]
-    lines += [f"{family.name}{sample.suffix}{_labels(sample)} {_number(sample.value)}" for sample in family.samples]
-    return "\n".join(lines) + "\n"
-
-
-def _labels(sample: Sample) -> str:
-    pairs = ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in sample.labels)
-    return f"{{{pairs}}}" if pairs else ""
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(float(value))
+    lines: list[str] = []
+    for family in (family for family in families if family.samples):
+        lines += [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.type}"]
+        for sample in family.samples:
+            pairs = ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in sample.labels)
+            labels = f"{{{pairs}}}" if pairs else ""
+            value = int(sample.value) if sample.value == int(sample.value) else float(sample.value)
+            lines.append(f"{family.name}{sample.suffix}{labels} {value!r}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def export_metrics(read: Callable[[], Sequence[Family] | None]) -> Callable[[], None]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from retrycontract.front.pending import PENDING, Pending, disconnected, question
+from retrycontract.front.bridge import PENDING, Pending, disconnected, question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -183,19 +183,16 @@ class Streams:
             unrung = max(self._rhythm.recheck, 2 * len(self._coming) / self._rhythm.questions_per_second)
             await self._bells.wait(pending.bell, ticket, unrung)
         while True:
-            response, ticket = await self._ask(question(scope, pending.path))
+            await self._pace.turn()
+            async with self._turns:
+                ticket = self._bells.ticket()
+                response = await self._bridge.ask(question(scope, pending.path), b"")
             if response.status < 400:
                 return response, ticket
             if response.status < 500 and response.status != TOO_MANY_REQUESTS:
                 return None  # its reader asks again, and is told why
             # The reader is not told: the stream stays open, and goes on once the service answers again.
             await asyncio.sleep(self._rhythm.heartbeat)
-
-    async def _ask(self, scope: Scope) -> Page:
-        await self._pace.turn()
-        async with self._turns:
-            ticket = self._bells.ticket()
-            return await self._bridge.ask(scope, b""), ticket
 
 
 async def _write(send: Send, body: bytes) -> None:

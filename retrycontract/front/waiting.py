@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 from urllib.request import parse_http_list
 
+from retrycontract.front.bridge import PENDING, Pending, disconnected, question
 from retrycontract.front.connections import live
-from retrycontract.front.pending import PENDING, Pending, disconnected, question
 from retrycontract.front.streaming import Pace, Rhythm, Streams, is_stream
 
 if TYPE_CHECKING:
@@ -101,16 +101,13 @@ class Bells:
         try:
             done, _ = await asyncio.wait((waiter,), timeout=timeout)
         finally:
-            self._leave(key, waiter)
+            with self._lock:
+                waiting = self._waiters.get(key)
+                if waiting is not None:
+                    waiting.discard(waiter)
+                    if not waiting:
+                        del self._waiters[key]
         return bool(done)
-
-    def _leave(self, key: str, waiter: asyncio.Future[None]) -> None:
-        with self._lock:
-            waiting = self._waiters.get(key)
-            if waiting is not None:
-                waiting.discard(waiter)
-                if not waiting:
-                    del self._waiters[key]
 
 
 def _wake(waiters: Iterable[asyncio.Future[None]]) -> None:

@@ -10,8 +10,7 @@ from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from retrycontract.api.routes import answer_of_news
-from retrycontract.front.bridge import Response
-from retrycontract.front.pending import Pending
+from retrycontract.front.bridge import Pending, Response
 from retrycontract.store.models import Call
 from retrycontract.store.sealing import seal
 from retrycontract.usecases.calls.cancel_call import cancel_call
