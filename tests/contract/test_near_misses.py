@@ -114,6 +114,20 @@ CASES: dict[str, tuple[Any, Any, list[dict[str, Any]], str]] = {
     "arguments-in-an-array": (
         fields("a", a=TEXT), [{"a": "x"}], [moved("/0", "")], "send the arguments without the array around it",
     ),
+    "object-around-an-item": (
+        fields(tags=TEXTS), {"tags": ["b", {"value": "a"}]}, [replaced("/tags/1", "a")],
+        "send the content of 'value' itself as 'tags/1'",
+    ),
+    "array-around-an-item": (
+        fields(tags=TEXTS), {"tags": [["a"]]}, [replaced("/tags/0", "a")], "send 'tags/0' without the array around it",
+    ),
+    **{
+        f"only-name-of-three-letters-{wrong}": (
+            fields(right, **{right: TEXT}), {wrong: "a"}, [moved(f"/{wrong}", f"/{right}")],
+            f"rename '{wrong}' to '{right}'",
+        )
+        for wrong, right in (("ulr", "url"), ("ul", "url"), ("pah", "path"))
+    },
     "object-around-a-text": (
         fields(name=TEXT), {"name": {"text": "a"}}, [moved("/name/text", "/name")],
         "send the content of 'text' itself as 'name'",
@@ -255,6 +269,11 @@ NO_NEAR_MISS: dict[str, tuple[Any, Any]] = {
     "text-that-may-be-broken-json": (fields(tags=TEXTS), {"tags": "[a"}),
     "fraction-that-may-have-been-a-version": (fields(version=TEXT), {"version": 3.10}),
     "fraction-for-an-integer": (fields(n=WHOLE), {"n": 1.5}),
+    "thousand-or-one": (fields(n=WHOLE), {"n": "1.000"}),
+    "fraction-that-may-be-thousands": (fields(n={"type": "number"}), {"n": "12.500"}),
+    "number-of-401-digits": (fields(n=WHOLE), {"n": "1e400"}),
+    "number-of-21-digits": (fields(n=WHOLE), {"n": "1" * 21}),
+    "short-name-beside-another-missing": (fields("url", "to", url=TEXT, to=TEXT), {"ulr": "a"}),
     "number-in-words": (fields(n=WHOLE), {"n": "five"}),
     "two-for-a-boolean": (fields(on=YES), {"on": 2}),
     "what-the-text-holds-is-wrong-too": (fields(n={"type": "integer", "maximum": 3}), {"n": "4"}),

@@ -56,6 +56,8 @@ def test_the_option_that_was_meant(value: object, options: list[object], meant: 
         ("before_id", "before"), ("user_id", "user"), ("amount", "max_amount"),
         ("from", "form"), ("adopter", "adapter"),
         ("2024", "2025"), ("eu-west-2", "eu-west-3"), ("Dominica", "Dominican"), ("Niger", "Nigeria"), ("mole", "mode"),
+        ("prednisone", "prednisolone"), ("chlorate", "chlorite"), ("phosphite", "phosphate"), ("contact", "contract"),
+        ("poison", "poisson"), ("signed", "singed"), ("latter", "later"),
     ],
 )  # fmt: skip
 def test_another_word_is_no_slip(value: str, option: str) -> None:
@@ -115,6 +117,18 @@ def test_a_word_that_says_nothing_is_forgiven_in_a_name(value: str, option: str,
     assert unmistakable(value, [option, "zzz"], of=of) == option
     assert unmistakable(option, [value, "zzz"], of=of) == value
     assert unmistakable(value, [option, "zzz"]) is None
+
+
+@pytest.mark.parametrize("pair", ["SIGILL/SIGKILL", "EPIPE/ESPIPE", "unlocked/unblocked", "pp_AN/pap_AN"])
+def test_a_consonant_more_makes_another_value(pair: str) -> None:
+    one, other = pair.split("/")
+    assert unmistakable(one, [other]) is None
+    assert unmistakable(other, [one]) is None
+
+
+def test_where_case_tells_values_apart_none_is_forgiven_for_its_case() -> None:
+    assert unmistakable("Alpha", ["alpha", "Beta", "beta"]) is None
+    assert unmistakable("Alpha", ["alpha", "beta"]) == "alpha"
 
 
 def test_the_first_of_equally_near_options_is_taken() -> None:

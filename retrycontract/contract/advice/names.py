@@ -22,7 +22,8 @@ LONG = 10  # letters of a word in which two slips are no other word
 CONFUSED = """
     from form trail trial angel angle quiet quite dairy diary casual causal united untied marital martial desert dessert
     complement compliment stationary stationery adapter adopter principal principle loose lose discreet discrete sever
-    severe planed planned
+    severe planed planned later latter super supper hoping hopping sacred scared signed singed filed field contact
+    contract uid uuid poison poisson cousin coussin
 """
 _CONFUSED = frozenset(zip(CONFUSED.split()[::2], CONFUSED.split()[1::2], strict=True))
 VOWELS = frozenset("aeiouy")
@@ -95,6 +96,9 @@ def unmistakable(value: object, options: Iterable[object], *, of: str | None = N
     the pointer of the object whose field a name is: such a name may have a word more that says nothing.
     """
     candidates = list(options)
+    texts = {option for option in candidates if isinstance(option, str)}
+    if len({text.casefold() for text in texts}) < len(texts):
+        return None  # case tells these apart
     guess = did_you_mean(value, candidates)
     if guess is None or not _is_unmistakable(str(value), guess, of):
         return None
@@ -110,7 +114,12 @@ def _is_unmistakable(value: str, guess: str, of: str | None) -> bool:
         ours, theirs = [_fold(value)], [_fold(guess)]
     apart = [(one, other) for one, other in zip(ours, theirs, strict=True) if one != other]
     # Beside words that are right a short one is as plain as a long one alone.
-    if all(_is_slip(*pair, left=2 if min(map(len, pair)) >= LONG else 1, eased=len(ours) > 1) for pair in apart):
+    least = WORD_LENGTH + (len(ours) == 1)
+    consonants = LONG if of is None else least  # in values 'EPIPE' and 'ESPIPE' are two words
+    if all(
+        _is_slip(*pair, left=2 if min(map(len, pair)) >= LONG else 1, least=least, consonants=consonants)
+        for pair in apart
+    ):
         return _CONFUSED.isdisjoint((*apart, *(pair[::-1] for pair in apart)))
     return of is not None and _has_an_empty_word_more(value, guess, of)
 
@@ -135,10 +144,23 @@ def _plural(word: str) -> str:
     return word.removesuffix("s") + "s"
 
 
-def _is_slip(one: str, other: str, *, left: int, eased: bool = False) -> bool:
+def is_slip_of_a_short_name(value: str, name: str) -> bool:
+    """Tell whether one name of at most four letters lacks an inner letter of the other, or has two exchanged."""
+    short, long = sorted((_fold(value), _fold(name)), key=len)
+    inner = range(1, len(long) - 1) if SHORT <= len(long) <= WORD_LENGTH and short[:1] == long[:1] else ()
+    slips = {
+        text for i in inner for text in (long[:i] + long[i + 1 :], long[:i] + long[i : i + 2][::-1] + long[i + 2 :])
+    }
+    return short in slips - {long} and _CONFUSED.isdisjoint([(short, long), (long, short)])
+
+
+def _is_slip(
+    one: str, other: str, *, left: int, least: int = WORD_LENGTH + 1, consonants: int = WORD_LENGTH + 1
+) -> bool:
     """Tell whether fingers alone make one word of the other, within what both have at their beginning and end.
 
-    Two neighbours change places, a letter is doubled or not, one is left out or put in, a vowel stands for another.
+    Two neighbours change places, a letter is doubled or not, one is left out or put in, a vowel stands for another. A
+    word in which one is left out has at least so many letters; 'prednisone', 'chlorate' and 'chlorite' are other words.
     """
     begins = _alike(one, other)
     ends = _alike(one[begins:][::-1], other[begins:][::-1])
@@ -152,11 +174,14 @@ def _is_slip(one: str, other: str, *, left: int, eased: bool = False) -> bool:
         is_doubled = missing == other[begins - 1] or other[begins + 1 : begins + 2] == missing
         is_plural = missing == "s" and not ends
         if VOWELS.isdisjoint(one):
-            return ends > 0  # "pth" is no word
-        is_long = length > WORD_LENGTH - eased
+            return ends > 0 and length >= SHORT  # "pth" is no word
+        is_long = length >= (least if missing in VOWELS else consonants)
         return length >= SHORT and (is_doubled or is_plural or (ends > 0 and is_long))
+    if not rest:
+        return False
     if len(rest) == len(missing) == 1:
-        return ends > 0 and length > WORD_LENGTH + SHORT and {rest, missing} <= VOWELS
+        is_ending = ends == 2 and one[-1] == "e" and one[-2] in "dlnt"
+        return ends > 0 and not is_ending and length > WORD_LENGTH + SHORT and {rest, missing} <= VOWELS
     if len(rest) == len(missing) == 2 and rest == missing[::-1]:
         return length >= WORD_LENGTH
     if left < 2 or not ends:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.advice.names import did_you_mean, unmistakable
+from retrycontract.contract.advice.names import did_you_mean, is_slip_of_a_short_name, unmistakable
 from retrycontract.contract.advice.spot import (
     ABSENT,
     Proposal,
@@ -26,6 +26,9 @@ from retrycontract.contract.outputs.json_text import TOO_LARGE, parse_json
 
 MAX_ENCODED = 8_000  # characters of a string that is tried as JSON; a patch carries far less
 JSON_STARTS = tuple('[{"-0123456789tfnTF')  # a word is told from JSON without parsing it
+MAX_DIGITS = 20  # of a number that is read out of a text
+# In half of the world "1.000" is a thousand.
+THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}\.\d\d0\s*")
 NULL_WORDS = ("null", "none", "undefined")
 # A text of this form may be a list that was written out, or JSON; as the one item of an array it would be a guess.
 LOOKS_LIKE_SEVERAL = re.compile(r"[,;|\n]|^\s*[\[{]|^\s*$")
@@ -42,6 +45,10 @@ def encoded(spot: Spot) -> Iterator[Proposal]:
     """Propose what a string holds when it is JSON itself: an array, an object, a number, a boolean."""
     value = decoded(spot.here.value)
     if value is ABSENT or isinstance(value, str):
+        return
+    text = spot.here.value
+    is_unclear = len(text) > MAX_DIGITS or THOUSANDS.fullmatch(text)
+    if isinstance(value, int | float) and (is_unclear or abs(value) >= 10**MAX_DIGITS):
         return
     if isinstance(value, float) and value.is_integer() and "integer" in spot.wanted and "number" not in spot.wanted:
         value = int(value)
@@ -124,14 +131,18 @@ def level_too_few(spot: Spot) -> Iterator[Proposal]:
 def level_too_many(spot: Spot) -> Iterator[Proposal]:
     """Propose the only item of an array, or the only member of an object, in place of its container."""
     here = spot.here
-    if isinstance(here.value, list) and len(here.value) == 1:
+    if not isinstance(here.value, dict | list) or len(here.value) != 1:
+        return
+    inner = here.child("0" if isinstance(here.value, list) else next(iter(here.value)))
+    if inner is None:
+        return
+    words = f"send the content of {spot.subject(inner)} itself as {spot.subject(here)}"
+    if isinstance(here.value, list):
         words = f"send {spot.subject(here)} without the array around it"
-        yield Proposal((moved(f"{here.pointer}/0", here.pointer),), words)
-    elif isinstance(here.value, dict) and len(here.value) == 1:
-        inner = here.child(next(iter(here.value)))
-        if inner is not None:
-            words = f"send the content of {spot.subject(inner)} itself as {spot.subject(here)}"
-            yield Proposal((moved(inner.pointer, here.pointer),), words)
+    # Into an array a move would put a further item.
+    in_array = spot.container is not None and isinstance(spot.container.value, list)
+    operation = replaced(here.pointer, inner.value) if in_array else moved(inner.pointer, here.pointer)
+    yield Proposal((operation,), words)
 
 
 def other_emptiness(spot: Spot) -> Iterator[Proposal]:
@@ -166,6 +177,11 @@ def misspelt_name(spot: Spot) -> Iterator[Proposal]:
     else:
         free = tuple(sorted(container.place.declared - container.value.keys()))
         renames = _paired(tuple(unknown), free, container.pointer)
+        required = {name for schema in container.place.schemas for name in schema.get("required", ())}
+        missing = [name for name in free if name in required]
+        # Of so few letters many make another word, but not where only one is wrong and one is missing.
+        if not renames and len(unknown) == len(missing) == 1 and is_slip_of_a_short_name(unknown[0], missing[0]):
+            renames = {unknown[0]: missing[0]}
     for key, name in renames.items():
         if spot.key in (key, name):
             operation = moved(pointers.join(container.pointer, key), pointers.join(container.pointer, name))
