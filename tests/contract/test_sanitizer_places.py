@@ -70,6 +70,30 @@ FILES = [
     f"jdbc:mysql://h/db?user=a&password={SECRET}", f"**Password:** {SECRET}", f"Das Passwort lautet: {SECRET}",
 ]  # fmt: skip
 
+ASSIGNED = [
+    "msg=login password=\"§\"", "INFO connect api_key=§ host=db", "shipping password=§", "auth login passwd='§'",
+    "let password: &str = \"§\";", "const API_KEY: &'static str = \"§\";", "let secret = String::from(\"§\");",
+    "let password: Option<&str> = Some(\"§\");", "let pwd = env::var(\"X\").unwrap_or(\"§\");",
+    "password: Optional[str] = '§'", "password: str | None = '§'", "password = SecretStr(\"§\")", "(password := \"§\")",
+    "password: str = Field(default=\"§\")", "api_key = os.getenv(\"K\") or \"§\"", "pwd = os.environ.get('K', '§')",
+    "password = (\n    \"§\"\n)", "user, password = \"ana\", \"§\"", "password, user = \"§\", \"ana\"",
+    "secret = None if x else '§'", "password = \"x1\" + \"§\"", "os.putenv(\"API_SECRET\", \"§\")",
+    "add_argument(\"--password\", help=\"of the db\",\n  default=\"§\")", "const password = process.env.P || '§';",
+    "const apiKey = process.env.P ?? '§';", "private password?: string = '§';", "const pwd = dev ? '§' : null;",
+    "password ??= '§';", "localStorage.setItem('token', '§')", "char password[32] = \"§\";", "wchar_t pwd[] = L\"§\";",
+    "QString password = QString(\"§\");", "string Password { get; set; } = \"§\";", "Dim password As String = \"§\"",
+    "val password: String? = \"§\"", "val pwd = System.getenv(\"X\") ?: \"§\"", "Map(\"password\" -> \"§\")",
+    "req.Header.Set(\"X-Api-Key\", \"§\")", "password <- \"§\"", "set(DB_PASSWORD \"§\")", "set -x DB_PASSWORD §",
+    "(setq db-password \"§\")", "define(DB_PASSWORD, '§');", "-define(PASSWORD, \"§\").", "pwd VARCHAR2(30) := '§';",
+    "DECLARE @password NVARCHAR(50) = '§'", "UPDATE users SET password = MD5('§')", "ENV.fetch('PASSWORD', '§')",
+    "page.getByLabel('Password').fill('§')", "driver.find_element(By.ID, \"password\").send_keys(\"§\")",
+    "document.getElementById('password').value = '§'", "fill_in \"Password\", with: \"§\"",
+    "{\"user\": \"a\", \"password\" \"§\"}", "{\"password\": \"\"§\"\"}", "{\"password\": /* x */ \"§\"}",
+    "{\"password\": \"\" + \"§\"}", "{\"api_key\", \"§\"}", "expect \"assword:\" { send \"§\\r\" }",
+    "expect { \"password:\" { send \"§\\r\" } }", "expect \"*assword:*\"\nsend -- \"§\\r\"",
+    "child.expect(\"password:\", timeout=5)\nchild.sendline(\"§\")",
+]  # fmt: skip
+
 COMMANDS = [
     f"sshpass -p {SECRET} ssh a@b", f"mysql -u root -p{SECRET} db", f"mysql --password={SECRET}",
     f"PGPASSWORD={SECRET} psql -h x", f"curl -u ana:{SECRET} http://x", f"curl -uana:{SECRET} http://x",
@@ -121,7 +145,12 @@ HARMLESS = [
     "class Session:\n    'Session 1 of 2.'\n", "def f(a) -> AccessToken:\n    \"Make it 1.\"\n",
     "if not self.api_key:\n    \"unreachable-1\"\n", "if password != password2:\n    fail()",
     "if token == START_ELEMENT:", "if a.token !== b.tokens {", "%wheel ALL=(ALL) NOPASSWD: /bin/systemctl",
-    "#define SYS_a_secret __NR_a_secret",
+    "#define SYS_a_secret __NR_a_secret", "password: Option<String>,", "fn f(password: Option<&str>) -> X {",
+    "token, prefix=prefix", "netloc = f(password=password, netloc=netloc)",
+    "'RawTokenFormatter': ('pygments.formatters.other', 'Raw tokens')", "_token = r'(?:[%s]+|%s)'",
+    "jwt.decode(token, key, algorithms=['RS256'])", "set_password(user, \"new_password1\", commit=commit)",
+    "expect \"Password:\"\nsend \"$password\\r\"", "expect \"login:\"\nsend \"bob1\\r\"",
+    "{\"password\": \"\", \"user\": \"bob1\"}", "session[\"theme\"] = \"dark2\"",
     "Token.Comment: \"italic #A3AAB2\"", "SERVER_AUTH = \"1.3.6.1.5.5.7.3.1\"", "label.password = Passwort",
     "Passwort: mindestens 12 Zeichen", "mot de passe : obligatoire", "contraseña: mínimo 8 caracteres",
     "Пароль: обязательное поле", "Password: must be changed every 90 days", "sk_PKCS12_SAFEBAG_num(sk)",
@@ -140,13 +169,18 @@ def test_a_secret_behind_an_encoding_is_redacted(text: str, secret: str) -> None
     assert SANITIZER.redact_text(redacted) == redacted
 
 
-@pytest.mark.parametrize("text", [*FILES, *COMMANDS])
+@pytest.mark.parametrize("text", [*FILES, *COMMANDS, *(text.replace("§", SECRET) for text in ASSIGNED)])
 def test_a_secret_in_a_file_or_a_command_line_is_redacted(text: str) -> None:
     redacted = SANITIZER.redact_text(text)
     assert SECRET not in redacted
     assert SANITIZER.redact_text(redacted) == redacted
     assert SECRET not in str(SANITIZER.redact({"content": f"first line\n{text}\nlast line"}))
     assert SECRET not in SANITIZER.preview({"command": text})
+
+
+def test_the_type_before_a_secret_stays() -> None:
+    text = f'let password: Option<&str> = Some("{SECRET}");\nexpect {{ "password:" {{ send "{SECRET}\\r" }} }}'
+    assert SANITIZER.redact_text(text) == text.replace(SECRET, "[REDACTED: PASSWORD]")
 
 
 @pytest.mark.parametrize("text", HARMLESS)

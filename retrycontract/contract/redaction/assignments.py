@@ -6,14 +6,19 @@ import re
 from collections.abc import Iterator
 
 from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan
-from retrycontract.contract.redaction.field_names import NameVerdict, judge
+from retrycontract.contract.redaction.field_names import NameVerdict, judge, split_words, word_set
 from retrycontract.contract.redaction.literals import (
+    QUOTES,
     Assignment,
     Literal,
+    has_string,
     is_secret_literal,
     read_block,
+    read_default,
+    read_expression,
     read_list,
     read_literal,
+    read_type,
 )
 from retrycontract.contract.redaction.scan_copies import FOREIGN
 
@@ -35,18 +40,26 @@ SECRET_NAME = (
 )
 _SPACE = r"[ \t]{0,8}"
 _CLOSERS = r"[\"'`\\\])}]{0,4}"
-# `name: type =`, `name type =`, `=>`, `:=`, `?=`, `.=`, `=`, `:`, `,` (between two quoted strings), ` is `
+# `name: type =`, `name type =`, `name As type =`, `name[size] =`, `name { get; } =`, `name, other =`, `name").fill(`,
+# `=>`, `:=`, `??=`, `.=`, `=`, `<-`, `->`, `?:`, `:`, `,` or nothing (between two quoted strings), ` is `
 # A value behind one of these has to look like one.
 _VERB = (
     r"(?:(?:(?:was|is|has been) )?(?:now|set to|changed to|reset to)|(?:will|should|would|must|shall) (?:now )?be|'s|"
     r"is|was|are|ist|war|lautet|est|es|era|e|sera|to|"
     r"jest|brzmi|je|zni|ar|er|on|este|adalah|ialah|la):? "
 )
+# What a browser's script does with the field that a quoted name points at.
+_TYPED = (
+    r"(?:\.(?:first|last|clear|click|focus)(?:\(\))?)?\.(?:fill|type|send_?keys|press_?sequentially|set_?value|set_?text"
+    rf"|enter_?text|input_?text|val|value|text)(?:\(|{_SPACE}=)"
+)
 # A word in another script between name and value, or right behind the name, says the same.
 _FOREIGN_VERB = rf"(?:[A-Za-z]{{0,6}}{FOREIGN}[A-Za-z{FOREIGN}]{{0,10}}:? |{FOREIGN}{{1,3}})"
 _OPERATOR = (
-    rf"(?::{_SPACE}\w{{1,16}}{_SPACE}=|{_SPACE}\w{{1,12}}{_SPACE}=|=>|:{{1,3}}=|[?+.|]?={{1,3}}|!=|:\*\*|:|,|- |{_VERB}"
-    rf"|{_FOREIGN_VERB})"
+    rf"(?:[?!]?:{_SPACE}\w{{1,16}}{_SPACE}=|{_SPACE}\w{{1,12}}(?:\([0-9, ]{{1,6}}\))?{_SPACE}:?="
+    rf"|[ \t]as[ \t]{{1,4}}[\w.]{{1,24}}{_SPACE}=|\[[^\[\]\n]{{0,40}}\]{_SPACE}:?=|\{{[^{{}}\n]{{0,40}}\}}{_SPACE}="
+    rf"|(?:,{_SPACE}[\w.$@]{{1,30}}){{1,4}}{_SPACE}:?=|{_TYPED}|=>|:{{1,3}}=|[?+.|]{{0,2}}={{1,3}}|!=|<{{1,2}}-|->"
+    rf"|[?!]?:\*\*|[?!]?:|,|- |{_VERB}|{_FOREIGN_VERB}|[ \t][\"'])"
 )
 # These are other words in English: they count only behind a name that is no English word.
 _AMBIGUOUS_VERBS = frozenset({"to", "je", "ar", "er", "on", "la", "-"})
@@ -57,7 +70,10 @@ _ELEMENT = Head(
     rf"(?i)<({SECRET_NAME})(?:[ \t][^<>]{{0,200}})?>\s*(?:<!\[CDATA\[)?([^<>\s][^<>\]]*?)\s*(?:\]\]>)?\s*</"
 )
 _ENTRY = Head(rf"(?i)<key>({SECRET_NAME})</key>\s*<string>([^<>\s][^<>]*)</string>")
-_SETTING = Head(rf"(?i)(?:\bconfig(?:ure)?[ \t]+set|\b(?-i:ENV)|\bsetx|\bsetenv)[ \t]+[^\s=]*?({SECRET_NAME})[ \t]+")
+_SETTING = Head(
+    r"(?i)(?:\bconfig(?:ure)?[ \t]+set|\b(?-i:ENV)|\bsetx|\bsetenv|\bset(?:[ \t]+--?[a-z]+)+)[ \t]+"
+    rf"[^\s=]*?({SECRET_NAME})[ \t]+"
+)
 _PAIR = Head(
     rf"(?i)(?:name|key|id|field|property|header)[\"']?{_SPACE}[=:]{_SPACE}[\"']?({SECRET_NAME})[\"']?[\s,;/]{{1,40}}"
     rf"[\"']?[\w]{{0,12}}value[\"']?{_SPACE}[=:]{_SPACE}"
@@ -76,6 +92,7 @@ _PHRASE = Head(
     r"(?i)\b(?:mnemonic|(?:seed|recovery)[ _-]?(?:phrase|words))[\"']?\s{0,4}(?:is|:|=)[:\s]{1,4}"
     r"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})"
 )
+OPENING = frozenset((*QUOTES, "\\"))
 QUOTES_BEFORE_COMMA = ('"', "'", "`", '\\"')
 
 
@@ -83,20 +100,50 @@ def find_assignments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `name = value`, `"name": "value"`, `?name=value`, `name: value` and their relatives."""
     taken = [0]
     for find in _ASSIGNMENT.outside(text, taken):
-        verdict = judge(find[1])
+        name, (start, end) = find[1], find.span(0)
+        verdict, targets = judge(name), None
+        is_longer = end - start - len(name) > 3  # than a sign between two blanks
+        if text[end - 1] == "=" and (is_longer or "," in text[max(start - 2, 0) : start]):
+            operator = find[3]
+            targets = _targets(text, find)
+            # What stands where a type may stand is a name as well: of `login password=` the second is meant.
+            inner = _INNER_NAME.search(operator)
+            listed = "," in operator and find[2][:1] not in OPENING
+            if inner and not targets and (listed or judge(inner[0]).mark or not verdict.mark):
+                name, verdict = inner[0], judge(inner[0])
         if verdict.mark:
-            allowance.spend(find.span(0)[0])
-        elif not verdict.weak:
+            allowance.spend(start)
+        elif not verdict.weak and not targets:
             continue
-        for span in _assigned(text, find, verdict, allowance):
+        for span in (
+            _parallel(text, targets, allowance)
+            if targets
+            else _assigned(text, find, name, verdict, allowance, start, end)
+        ):
             taken[0] = span.end
             yield span
 
 
-def _assigned(text: str, find: Find, verdict: NameVerdict, allowance: Allowance) -> Iterator[SecretSpan]:
+_PLAIN = frozenset({"=", "==", ":=", "!=", "=>"})
+# The last name before the sign of an assignment.
+_INNER_NAME = re.compile(r"[A-Za-z_$@][\w.$@-]*(?=[\"'\])]{0,3}[ \t]*:?=\Z)")
+# `a, b = ` at the start of a line.
+_TARGETS = re.compile(
+    r"[ \t]*(?:(?:const|let|var|local|my)[ \t]+)?[(\[]?((?:[\w.$@]{1,40}[ \t]*,[ \t]*){1,8}[\w.$@]{1,40})[)\]]?"
+    r"[ \t]*:?=[ \t]*[(\[]?"
+)
+_ITEM = re.compile(r"[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)|[^,\n\"'()])*,?")
+
+
+def _assigned(
+    text: str, find: Find, name: str, verdict: NameVerdict, allowance: Allowance, start: int, end: int
+) -> Iterator[SecretSpan]:
     """Judge what stands behind one name: a list of strings, or one value."""
-    name, closers, operator = find[1], find[2], find[3]
-    start, end = find.span(0)
+    closers, operator = find[2], find[3]
+    if operator not in _PLAIN:
+        if (place := _value_place(text, find, name, verdict)) is None:
+            return
+        end, operator = place
     spaced = text[end : end + 1] in (" ", "\t") or closers.endswith((" ", "\t"))
     if verdict.mark and text.startswith("[", end + spaced):
         for item in read_list(text, end + spaced + 1):
@@ -106,9 +153,9 @@ def _assigned(text: str, find: Find, verdict: NameVerdict, allowance: Allowance)
     literal = read_block(text, end) or read_literal(
         text, end, in_query=text[start - 1 : start] in ("?", "&", "#"), within=LONGEST_SAID if said else None
     )
-    if literal is None or (operator == "," and not _between_quotes(closers, literal, verdict.mark)):
-        return
-    if operator == ":" and _is_docstring(text, find, literal):
+    if literal and operator == "," and not _between_quotes(closers, literal, verdict.mark):
+        literal = _given(text, find, literal, verdict.mark)
+    if literal is None or (operator == ":" and literal.quoted and _opens_block(text, find, literal)):
         return
     if said:
         long_word = literal.quoted and " " not in literal.text and len(literal.text) >= LONG_WORD
@@ -117,10 +164,83 @@ def _assigned(text: str, find: Find, verdict: NameVerdict, allowance: Allowance)
         if operator.strip(": ") in _AMBIGUOUS_VERBS and not (literal.quoted or _is_foreign(name, operator)):
             return
     beside = Assignment(name, operator.strip(), spaced=spaced, starts_line=_starts_line(text, start))
-    if is_secret_literal(literal, verdict, beside, allowance):
+    is_secret = is_secret_literal(literal, verdict, beside, allowance)
+    parts = list[SecretSpan]()
+    if verdict.mark and not said and (literal.quoted or not (is_secret and literal.telling)):
+        first = literal if literal.quoted else None
+        for part in read_expression(text, first, end) if first or has_string(text, end) else ():
+            if is_secret_literal(part, verdict, beside, allowance) and (is_secret or not judge(part.text).mark):
+                parts.append(SecretSpan(part.start, part.end, verdict.mark))
+    # Of `is_test ? "…" : other` the word before is none.
+    if is_secret and (literal.quoted or not parts):
         if not verdict.mark:  # a name that tells was counted when it was found
             allowance.spend(start)
         yield SecretSpan(literal.start, literal.end, verdict.mark or "API_KEY")
+    yield from parts
+
+
+def _value_place(text: str, find: Find, name: str, verdict: NameVerdict) -> tuple[int, str] | None:
+    """Give where the value begins, and the sign before it: a type, a size or a call may stand between."""
+    operator, end = find[3], find.span(0)[1]
+    if operator[-1] in QUOTES:  # a slip: nothing stands between two quoted strings
+        return end - 1, ","
+    if operator[0] == "," and name == find[1]:
+        return find.span(3)[0] + 1, ","
+    if operator[0] == "[" and verdict.mark not in ("PASSWORD", "SECRET") and not _SIZE.match(operator):
+        return None
+    if (operator[0] == "." and len(operator) > 3) or operator == "->":
+        return None if OPENING.isdisjoint(find[2]) else (end, operator)
+    if operator[-1] == ":" and (typed := read_type(text, end)):
+        return typed if typed[1] else None
+    return end, operator
+
+
+_SIZE = re.compile(r"\[\w*\]")
+# A comma between what is given to one of these stands for an assignment.
+_GIVING = word_set(
+    "set put add append define register store save insert update send fill type with replace export env environment "
+    "header putenv setenv setitem setproperty default setq setx def defvar defparameter defconstant"
+)
+_GIVEN_TO = re.compile(r"([\w-]{2,40})(?:\(\s{0,8}|[ \t]{1,4})[\"'`]?[#.]?\Z|\{\s{0,8}[\"']\Z")
+
+
+def _given(text: str, find: Find, literal: Literal, mark: str | None) -> Literal | None:
+    """Give the value of what a call such as `Header.Set("X-Api-Key", "…")` takes, of a broken object, of an option."""
+    if not literal.quoted or not mark:
+        return None if OPENING.isdisjoint(find[2]) else read_default(text, find.span(3)[0] + 1)
+    start = find.span(0)[0]
+    call = _GIVEN_TO.search(text, max(start - LONGEST_NAME, 0), start)
+    is_slip = find[3][-1] in QUOTES and find[2][:1] in OPENING
+    if judge(literal.text).mark or not literal.telling or not (is_slip or call):
+        return None
+    if call and call[1] and _GIVING.isdisjoint(split_words(call[1])) and not is_slip:
+        return None
+    return literal if mark == "PASSWORD" or any(c.isdigit() for c in literal.text) else None
+
+
+LONGEST_NAME = 60
+
+
+def _targets(text: str, find: Find) -> re.Match[str] | None:
+    """Read all names of `user, password = …` where the find is of one of them."""
+    start, end = find.span(0)
+    if "," not in find[3] and "," not in text[max(start - 2, 0) : start]:
+        return None
+    # In a string of JSON the quote begins the line.
+    line = max(text.rfind(mark, max(start - LONGEST_SAID, 0), start) for mark in ("\n", *QUOTES)) + 1
+    targets = _TARGETS.match(text, line, end + 1)
+    return targets if targets and targets.end() >= end else None
+
+
+def _parallel(text: str, targets: re.Match[str], allowance: Allowance) -> Iterator[SecretSpan]:
+    """Judge each value of `user, password = "ana", "…"` beside its own name."""
+    position = targets.end()
+    for name in targets[1].split(","):
+        verdict, literal = judge(name.strip()), read_literal(text, position)
+        beside = Assignment(name.strip(), "=", spaced=True, starts_line=True)
+        if verdict.mark and literal and literal.quoted and is_secret_literal(literal, verdict, beside, allowance):
+            yield SecretSpan(literal.start, literal.end, verdict.mark)
+        position = item.end() if (item := _ITEM.match(text, position)) else position
 
 
 # What a colon ends that opens a block of program text.
@@ -129,12 +249,14 @@ _BLOCK_HEAD = re.compile(
 )
 
 
-def _is_docstring(text: str, find: Find, literal: Literal) -> bool:
-    """Say whether a string on the line below the name and its colon only opens the block of a function or a class."""
+def _opens_block(text: str, find: Find, literal: Literal) -> bool:
+    """Say whether a string behind a name and its colon is no value: a docstring, `" { "` in `"password:" { "…" }`."""
     start, end = find.span(0)
-    if not literal.quoted or "\n" not in text[end : literal.start] or find[2][:1] in QUOTES_BEFORE_COMMA:
-        return False
     line = text.rfind("\n", max(start - LONGEST_SAID, 0), start) + 1
+    if literal.text[:1] in (" ", ")", ",", ";", "{") and text.count(text[literal.start - 1], line, start) % 2:
+        return True
+    if "\n" not in text[end : literal.start] or find[2][:1] in OPENING:
+        return False
     return text.startswith(('"""', "'''"), literal.start - 3) or bool(_BLOCK_HEAD.match(text, line, end))
 
 

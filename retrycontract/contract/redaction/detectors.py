@@ -30,6 +30,19 @@ def compiled(pattern: str) -> Any:
     return re2.compile(pattern.encode(), options)
 
 
+class WholePattern:
+    """Say whether whole texts, in ASCII, are of one form."""
+
+    __slots__ = ("_pattern",)
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+
+    def fits(self, text: str) -> bool:
+        """Say whether all of the text is of the form."""
+        return compiled(self._pattern).fullmatch(text.encode()) is not None
+
+
 class TooDenseError(Exception):
     """Raised where a text holds more that looks like secrets than is judged one by one."""
 

@@ -116,6 +116,24 @@ _IDENTIFIERS = word_set(
     "parent head tree snapshot version nonce challenge"
 )
 
+# What stands where a type, a kind or a switch is named, not a secret.
+KINDS = word_set(
+    "string str text bytes int integer number float boolean bool any object array list dict map required optional "
+    "basic bearer digest oauth oauth2 oidc saml jwt none null default enabled disabled on off yes no auto type "
+    "undefined nil true false password token secret key apikey api_key header cookie session sessions anonymous "
+    "public private hidden new test static final const let var async await function lambda return readonly import "
+    "expired invalid valid missing unauthorized forbidden active inactive strict lax local global remote user"
+)
+# A rule for passwords begins so, where the password itself would stand: `Password: must be changed`.
+RULES = word_set(ascii_copy(
+    "must cannot should will minimum min case-sensitive mandatory mindestens erforderlich pflichtfeld notwendig "
+    "obligatoire requis requise doit obligatorio obligatoria requerido requerida mínimo mínima debe obrigatório "
+    "obrigatória deve obbligatorio obbligatoria richiesto richiesta almeno minimo verplicht vereist minimaal moet "
+    "wymagane wymagany musi povinné povinný minimálně obligatorisk krävs minst måste påkrevd påkrævet skal pakollinen "
+    "vaaditaan vähintään zorunlu gerekli kötelező obligatoriu wajib обязательное обязательно обязателен минимум "
+    "должен требуется введите обовязкове υποχρεωτικό απαιτείται"
+))  # fmt: skip
+
 # A key of a secret has digits among its letters; those of hosts, people and versions have them at the end of a part.
 _PARTS, _DIGITS = re.compile(r"[._\-/:@ ]"), re.compile(r"[0-9!#$%^&*+?~]+")
 SHORTEST_KEY = 6

@@ -43,8 +43,11 @@ _SET_TO = Head(
 _SET_PASSWORD = Head(r"(?i)\bset[ \t]+(password)[ \t]+for[ \t]+[^\s=]+[ \t]*(?:=|to)[ \t]*(?:\w+\()?(['\"])")
 _COMPARED = Head(rf"(?i)({SECRET_NAME})[`\"\]]?[ \t]+(?:not[ \t]+)?(?:in[ \t]*\(|i?like[ \t]|<>)[ \t]*(')")
 _BRACED = Head(r"(?i)(?:^|;)[ \t]*(?:pwd|password)[ \t]*=[ \t]*\{([^{}\n;]+)\}[ \t]*(?:;|[\"'\s]|$)")
+# A script waits for the end of a prompt, often without its first letter, and sends the answer.
 _EXPECTED = Head(
-    rf"(?i)\bexpect[ \t]+[\"'{{][^\"'\n]*({SECRET_NAME})[^\"'\n]*[\"'}}]\s*;?\s*send[ \t]+(?:--[ \t]+)?(\")"
+    r"(?i)((?:p|\b|\])a?ss(?:word|wd|phrase|code|wort)|mot de passe|contrase\w{1,2}a|secret|token|\bpin|\botp|code)"
+    r"[^\"'\n{}]{0,30}[\"'}](?:[ \t]{1,4}in[ \t]+[\w.]{1,20}:|,[^()\n]{0,40})?[\s{;)]{1,40}(?:[\w.]{1,30}\.)?"
+    r"send(?:_?line|_?keys)?\b[ \t]*\(?(?:[ \t]*-[\w-]{0,3})*[ \t]*[bfr]?([\"'{])"
 )
 
 
@@ -140,14 +143,16 @@ def find_in_statements(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `SET PASSWORD FOR … = '…'`, `password IN ('…')` and what a script sends to a prompt."""
     for head in _STATEMENTS:
         for find in head.all(text):
-            mark = judge(find[1]).mark
+            mark = "PASSWORD" if head is _EXPECTED else judge(find[1]).mark
             if mark in _PASSWORDS:
                 allowance.spend(find.span(0)[0])
                 start = find.span(2)[0]
                 # A line break that is written as an escape parts the quotes.
-                sent = [read_literal(text, start)] if head is _EXPECTED else read_list(text, start)
+                sent = (
+                    [read_literal(text, start + (text[start] == "{"))] if head is _EXPECTED else read_list(text, start)
+                )
                 for literal in filter(None, sent):
-                    if not literal.is_word_of_code and "%" not in literal.text:
+                    if not literal.is_word_of_code and not literal.is_placeholder and "%" not in literal.text:
                         yield SecretSpan(literal.start, literal.end, mark)
 
 

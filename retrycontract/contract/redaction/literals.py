@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from string import digits
 from typing import Self
 
-from retrycontract.contract.redaction.detectors import Allowance, compiled
-from retrycontract.contract.redaction.field_names import NameVerdict, word_set
+from retrycontract.contract.redaction.detectors import Allowance, WholePattern
+from retrycontract.contract.redaction.field_names import KINDS, RULES, NameVerdict, word_set
 from retrycontract.contract.redaction.randomness import entropy, is_digest, is_uuid, looks_random
 from retrycontract.contract.redaction.scan_copies import FOREIGN, ascii_copy
 
@@ -24,46 +24,16 @@ LONGEST_QUOTED = 4096
 LEAST_DENSE = 2.5
 
 
-class WholePattern:
-    """Say whether whole texts, in ASCII, are of one form."""
-
-    __slots__ = ("_pattern",)
-
-    def __init__(self, pattern: str) -> None:
-        self._pattern = pattern
-
-    def fits(self, text: str) -> bool:
-        """Say whether all of the text is of the form."""
-        return compiled(self._pattern).fullmatch(text.encode()) is not None
-
-
 _PLACEHOLDER = WholePattern(
     r"(?i)\$\{.*\}?|\$\(.*|\$[0-9]|\$[a-z_]*(?:pass|pwd|token|key|secret|user|auth)[a-z_]*|(?-i:\$[A-Z_][A-Z0-9_]{2,})"
     r"|\{\{.*|\{%.*|\{[a-z_][\w.]*\}?|%[sdr]|%\([a-z_]\w*\)s?|%[a-z_]\w*%|<[a-z][^<>]*>?|&lt;.*"
     r"|\*+|\.{3,}|x{3,}|\[redacted.*|\[[a-z _-]+\]|your[_ -].*|null|none|nil|undefined|true|false|nan|n/a|tbd|todo"
 )
-# What stands where a type, a kind or a switch is named, not a secret.
-_KINDS = word_set(
-    "string str text bytes int integer number float boolean bool any object array list dict map required optional "
-    "basic bearer digest oauth oauth2 oidc saml jwt none null default enabled disabled on off yes no auto type "
-    "undefined nil true false password token secret key apikey api_key header cookie session sessions anonymous "
-    "public private hidden new test static final const let var async await function lambda return readonly import "
-    "expired invalid valid missing unauthorized forbidden active inactive strict lax local global remote user"
-)
 _CODE = WholePattern(
-    r"[A-Za-z_$][\w$]*(?:\(.*|\[.*|(?:\??\.[A-Za-z_$][\w$]*)+(?:\(.*|\[.*)?)|[({\[<&*|>!].*|[fFrRbBuU]{1,2}[\"'].*"
+    r"[A-Za-z_$][\w$]*(?:\(.*|\[.*|!\(.*|(?:(?:\??\.|::)[A-Za-z_$][\w$]*)+(?:\(.*|\[.*|!\(.*)?)|[({\[<&*|>!].*|[fFrRbBuU]{1,2}[\"'].*"
 )
-# Of these a token is none: colours of a theme, versions and the numbers of object identifiers.
-_NO_TOKEN = WholePattern(r"(?:[a-z]+ )*(?:[a-z]+:)?#[0-9A-Fa-f]{3,8}|[0-9]+(?:\.[0-9]+){2,}")
-# A rule for passwords begins so, where the password itself would stand: `Password: must be changed`.
-_RULES = word_set(ascii_copy(
-    "must cannot should will minimum min case-sensitive mandatory mindestens erforderlich pflichtfeld notwendig "
-    "obligatoire requis requise doit obligatorio obligatoria requerido requerida mínimo mínima debe obrigatório "
-    "obrigatória deve obbligatorio obbligatoria richiesto richiesta almeno minimo verplicht vereist minimaal moet "
-    "wymagane wymagany musi povinné povinný minimálně obligatorisk krävs minst måste påkrevd påkrævet skal pakollinen "
-    "vaaditaan vähintään zorunlu gerekli kötelező obligatoriu wajib обязательное обязательно обязателен минимум "
-    "должен требуется введите обовязкове υποχρεωτικό απαιτείται"
-))  # fmt: skip
+# Of these a token is none: colours of a theme, versions, the numbers of object identifiers, patterns.
+_NO_TOKEN = WholePattern(r"(?:[a-z]+ )*(?:[a-z]+:)?#[0-9A-Fa-f]{3,8}|[0-9]+(?:\.[0-9]+){2,}|.*\(\?[:=!<P].*")
 _COMPARISONS = frozenset({"==", "===", "!="})
 _WORD = WholePattern(rf"[A-Za-z?{FOREIGN}]*[a-z?{FOREIGN}][_-]?[A-Za-z?{FOREIGN}_-]*[.!]?|[A-Z]+[.!?]?|\W+")
 _RUN = re.compile(r"[A-Za-z0-9]{20,}")
@@ -124,7 +94,7 @@ class Literal:
     @property
     def is_word_of_code(self) -> bool:
         """Say whether the value is a kind, a switch or the like, such as `required`."""
-        return self.text.casefold() in _KINDS
+        return self.text.casefold() in KINDS
 
     @property
     def is_noise(self) -> bool:
@@ -160,6 +130,9 @@ class Literal:
 _YAML_NODE = re.compile(r"(?:[&!][\w!:/.-]{1,80}[ \t]+){1,2}")
 _STRING_PREFIX = re.compile(r"(?:[@$]{1,2}|u8|[bBrRuULNEe]{1,2})(?=[\"'])")
 
+# Where quotes are doubled, as in CSV or by a slip, the value stands between the inner ones.
+_DOUBLED = re.compile(r"([\"'])\1[^\s\"',;:)\]}+.&|<]")
+
 
 def read_literal(text: str, position: int, *, in_query: bool = False, within: int | None = None) -> Literal | None:
     """Read the value that starts at the position, after white space; None where nothing stands.
@@ -183,6 +156,8 @@ def read_literal(text: str, position: int, *, in_query: bool = False, within: in
         return None
     if text.startswith(('"""', "'''"), start) and (end := text.find(text[start : start + 3], start + 3)) > 0:
         return Literal(text[start + 3 : end], start + 3, end, quoted=True)
+    if text[start] in QUOTES and _DOUBLED.match(text, start):
+        start += 1
     if text[start] in QUOTES:
         close = closing_quote(text, start)
         if close is not None:
@@ -231,6 +206,99 @@ def read_list(text: str, position: int) -> Iterator[Literal]:
         if text[after : after + 1] != ",":
             return
         position = after + 1
+
+
+# The type of a name: `&'static str`, `Option<String>`, `list[str] | None`, `constant String`.
+_TYPE = (
+    r"[&*]?(?:'\w+[ \t]+)?(?:(?:mut|dyn|const|constant|readonly)[ \t]+)*[A-Za-z_][A-Za-z_.:]*[0-9]{0,2}"
+    r"(?:<[^=\"\n;{}]{1,60}>|\[[^=\"'\n;{}]{0,60}\]|\([0-9, ]{1,8}\))?[?!*]?"
+)
+_TYPED = re.compile(rf"[ \t]*{_TYPE}(?:[ \t]*\|[ \t]*{_TYPE}){{0,3}}[ \t]*(:?=)(?![=>~])")
+_GENERIC = re.compile(
+    r"[ \t]*[A-Za-z_][\w.:]*<(?!(?:br|p|b|i|u|td|tr|li|hr|em|a)\b)[A-Z&a-z'][^=\"\n;{}]{0,60}>[?!]?(?=[,;)=}\s]|\Z)"
+)
+
+
+def read_type(text: str, position: int) -> tuple[int, str] | None:
+    """Read the type that stands behind a name and a colon; gives the place behind it, and the `=` or nothing."""
+    if typed := _TYPED.match(text, position):
+        return typed.end(), typed[1]
+    return (generic.end(), "") if (generic := _GENERIC.match(text, position)) else None
+
+
+# What only wraps a value, as far as the call's bracket: `Some(`, `String::from(`, `SecretStr(`, `MD5(`.
+_WRAPPING = (
+    r"(?:some|just|ok|from|of|new|box|arc|rc|str|bytes|bytearray|secret|secret_?(?:str|bytes|value)|text|b|u"
+    r"|\w{0,12}string|char|quote|value_?of|literal|option|field|argument|md5|sha_?\d+|hash"
+    r"|hashpw|crypt|encrypt|make_password|(?:generate_)?password_hash)"
+)
+_STRING = r"(?:\"[^\"\n]{0,80}\"|'[^'\n]{0,80}')"
+_LOOKUP = (
+    rf"[\w.$:]*(?i:get_?env|environ\.get|get|env|config|fetch|get_?or_?default|get_?property|getattr|setting)\(\s*{_STRING}"
+    r"\s*,\s*(?:default\s?=\s?)?"
+)
+_WRAPPER = re.compile(
+    rf"(?>[ \t]+|/\*[^*\n]*\*/|//[^\n]*\n\s*|(?:new|await)\b|{_LOOKUP}"
+    rf"|(?:[\w.]{{0,40}}(?:\.|::))?(?i:{_WRAPPING})(?:<[^<>()\n]{{0,40}}>)?!?"
+    r"\(\s*(?:(?i:default|value|secret_value|initial)\s?=\s?)?|[&(]\s*|[bBrRuU](?=[\"']))*+"
+)
+# What is called, read or counted before another value is taken instead: `os.getenv("PW") or "…"`, `x if y else "…"`.
+_ATOM = (
+    rf"(?:[ \t]++|(?!(?:or|else|then)\b)\w++|\.(?!unwrap_or)|[$\[\]!<>-]|::|{_STRING}"
+    rf"|\((?:[^()\n\"']|{_STRING}|\([^()\n]{{0,80}}\))*+\))"
+)
+_ELSE = r"(?:\b(?:or|else|then)\b|\|\||\?\?|\?:?|:|\.unwrap_or\()"
+_INSTEAD = re.compile(rf"(?:{_ATOM}*+{_ELSE}[ \t]*)+?(?=[\"'`bBrR&S(])")
+_JOINED = re.compile(
+    rf"[ \t]*(?:\+{{1,2}}|\.{{1,2}}|&|<>|{_ELSE})\s*(?=[\"'`])|[ \t]+if\b[^\n\"']{{1,80}}\belse\b[ \t]*(?=[\"'`])"
+)
+# A quote on the same line, or below an open bracket or a comment.
+_QUOTED_SOON = re.compile(r"(?:[\w.: \t]*+\(\s*)?(?:[^\"'`\n;/]++|/(?!/)|//[^\n]*\n)*+[\"'`]")
+_BRACKETED = re.compile(r"[^\w!>]\(\s*[bBrRuU]?\Z")
+_DEFAULT = re.compile(r"[^()]{0,300}?\b(?:default(?:_value)?|value|with|initial|fallback)\s?(?:=>?|:)\s?(?=[\"'])")
+LONGEST_EXPRESSION, MOST_PARTS = 300, 10
+
+
+def read_default(text: str, position: int) -> Literal | None:
+    """Read what `"--password", help="…", default="…"` gives to the name before the position."""
+    default = _DEFAULT.match(text, position)
+    return read_literal(text, default.end()) if default else None
+
+
+def has_string(text: str, position: int) -> bool:
+    """Say whether a string may stand in the expression that starts at the position; in most there is none."""
+    return _QUOTED_SOON.match(text, position, position + LONGEST_EXPRESSION) is not None
+
+
+def read_expression(text: str, first: Literal | None, position: int) -> Iterator[Literal]:
+    """Read the strings of an expression that may be its value: wrapped, joined, or taken where another is missing.
+
+    The expression starts at the position; what comes behind its first string is read where that is given.
+    """
+    end = min(len(text), position + LONGEST_EXPRESSION)
+    for _ in range(MOST_PARTS):
+        if first is None:
+            wrapped = _WRAPPER.match(text, position, end)
+            position = wrapped.end() if wrapped else position
+            is_bracketed = bool(_BRACKETED.search(text, position - 40 if position > 40 else 0, position))
+            if text[position : position + 1] not in tuple(QUOTES):
+                instead = _INSTEAD.match(text, position, end)
+                if instead is None:
+                    return
+                position = instead.end()
+                continue
+            first = read_literal(text, position)
+            if first is None or not first.quoted:
+                return
+            # Several values in brackets are a list.
+            if is_bracketed and text[first.end + 1 : first.end + 2] == ",":
+                return
+            yield first
+        end = min(len(text), first.end + LONGEST_EXPRESSION)
+        joined = _JOINED.match(text, first.end + 1, end)
+        if joined is None:
+            return
+        position, first = joined.end(), None
 
 
 def closing_quote(text: str, start: int) -> int | None:
@@ -284,7 +352,7 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
         text = text.rstrip(digits) if text.rstrip(digits) == beside.name.rstrip(digits) else text
         if not any(c.isdigit() for c in text):
             return False
-    elif beside.operator == ":" and beside.spaced and text.casefold() in _RULES:
+    elif beside.operator == ":" and beside.spaced and text.casefold() in RULES:
         return False
     return _is_bare_secret(literal, verdict.mark, beside)
 

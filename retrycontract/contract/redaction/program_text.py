@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 
 from retrycontract.contract.redaction.assignments import SECRET_NAME
-from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, loosened
+from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, WholePattern, loosened
 from retrycontract.contract.redaction.field_names import NameVerdict, judge, split_words, word_set
 from retrycontract.contract.redaction.literals import (
     Literal,
-    WholePattern,
     is_quoted_secret,
     read_literal,
     unquoted_end,

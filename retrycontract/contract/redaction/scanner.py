@@ -104,9 +104,9 @@ _SETTINGS = (finder for finder in assignments.FINDERS if finder.find is assignme
 COMMAND_LINES = Sieve((*program_text.COMMAND_FINDERS, *_SETTINGS))
 
 _QUOTED = r"\"[^\"\\\n]*\"|'[^'\\\n]*'"
-_LIST = re2.compile(rf"(?:{_QUOTED})(?:\s*,\s*(?:{_QUOTED}))+")
+_LIST = Head(rf"(?:{_QUOTED})(?:\s*,\s*(?:{_QUOTED}))+")
 _QUOTED_WORD = re.compile(r"[\"']([^\"'\n]*)[\"']")
-_LINES = re2.compile(r"(?m)(?:^[ \t]*-[ \t]+\S[^\n]*\n?){2,}")
+_LINES = Head(r"(?m)(?:^[ \t]*-[ \t]+\S[^\n]*\n?){2,}")
 _WORD_OF_LINE = re.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
 
 CONTEXT = (
@@ -240,9 +240,8 @@ def _told_words(words: Sequence[Any], before: str = "") -> dict[int, tuple[int, 
 def find_listed_words(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find what lists of words tell that are written in code, in broken JSON or in YAML."""
     for pattern, word in ((_LIST, _QUOTED_WORD), (_LINES, _WORD_OF_LINE)):
-        for listed in pattern.finditer(text):
-            allowance.spend(listed.start())
-            begin, lines = listed.start(), listed.group()
+        for listed in pattern.telling(text, allowance):
+            begin, lines = listed.span(0)[0], listed[0]
             spans = [(begin + found.start(1), begin + found.end(1)) for found in word.finditer(lines)]
             words = [text[start:end] for start, end in spans]
             told = _told_words(words)
