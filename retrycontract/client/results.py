@@ -152,21 +152,15 @@ def answered(outcome: Outcome, guidance: Guidance) -> Outcome:
             outcome, status=Status.VALID, state=guidance.state, arguments=guidance.arguments, tool_result=None
         )
     budget = guidance.max_attempts if status is Status.RETRY else outcome.max_attempts
-    return replace(
-        outcome, status=status, state=guidance.state, max_attempts=budget,
-        tool_result=_with_guidance(outcome.tool_result, guidance.text, status, budget),
-    )  # fmt: skip
+    result = outcome.tool_result
+    if result is not None:
+        # With what words values it would double the client's import.
+        from retrycontract.contract.feedback.feedback_text import once_answered
 
-
-def _with_guidance(result: ToolResult | None, text: str, status: Status, budget: int) -> ToolResult | None:
-    """Let the model read what was wrong and then what the person says, as one answer to its call."""
-    if result is None:
-        return None
-    # With what words values it would double the client's import.
-    from retrycontract.contract.feedback.feedback_text import once_answered
-
-    told = f"{once_answered(result.content)}\n\n{text}" if text else result.content
-    return replace(result, content=told, metadata=result.metadata | {"status": status, "max_attempts": budget})
+        # The model reads what was wrong and then what the person says, as one answer to its call.
+        told = f"{once_answered(result.content)}\n\n{guidance.text}" if guidance.text else result.content
+        result = replace(result, content=told, metadata=result.metadata | {"status": status, "max_attempts": budget})
+    return replace(outcome, status=status, state=guidance.state, max_attempts=budget, tool_result=result)
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,17 +151,13 @@ def _refusal(response: HTTPResponse, path: str) -> UndeliveredError:
     status, retry_after = response.status, response.headers.get("Retry-After", "").strip()
     if 300 <= status < 400:
         return UndeliveredError(f"the webhook answered {status}; redirects are not followed", status=status)
-    said = _without(response.read(MAX_RESPONSE).decode("utf-8", "replace").strip(), path)
-    reason = f"the webhook answered {status}" + (f": {said[:MAX_SHOWN]}" if said else "")
-    return UndeliveredError(reason, status=status, retry_after=retry_after)
-
-
-def _without(said: str, path: str) -> str:
-    """Take the parts of our path out of an answer: many a server says what it was asked for."""
+    said = response.read(MAX_RESPONSE).decode("utf-8", "replace").strip()
+    # Many a server says what it was asked for: the parts of our path that may be secret are taken out.
     parts = {part for text in (path, unquote(path)) for part in re.split(r"[/?&=]", text) if len(part) >= MIN_TELLING}
     for part in sorted(parts, key=len, reverse=True):
         said = said.replace(part, "…")
-    return said
+    reason = f"the webhook answered {status}" + (f": {said[:MAX_SHOWN]}" if said else "")
+    return UndeliveredError(reason, status=status, retry_after=retry_after)
 
 
 EMAIL_SECONDS = 15.0  # for the whole conversation; each word of it has EMAIL_TIMEOUT

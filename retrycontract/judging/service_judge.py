@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from retrycontract.client import AsyncClient, CallSummary, Client, ClientError, Guidance, Outcome
 from retrycontract.contract.checks.failure import blocks
-from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import FeedbackForm
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.outputs import Kind
@@ -81,7 +80,11 @@ class ServiceJudge:
     def judge(self, output: ModelOutput) -> Steps[Verdict]:
         """Submit one attempt and wait for its verdict."""
         tool = self.registered.get(output.tool_name)
-        # Say what the service keeps beside the output, and how it is to write the feedback.
+        failure: Any = output.failure
+        if not failure and tool is not None and tool.checks and output.api_error is None:
+            # A tool's own checks run here, as the service cannot run them.
+            findings = Examiner(tool).examine(output.value, output.finish_reason)
+            failure = tuple(error for error in findings.errors if blocks(error)) or None
         account = {name: value for name, value in output.generation.items() if value is not None}
         if output.api_error is not None:
             account |= {"api_error": output.api_error, "gives_up": output.gives_up}
@@ -91,14 +94,19 @@ class ServiceJudge:
             # A new id for each attempt: in a session, one that came before would continue its call.
             self.client.submit, output.tool_name, f"{self.origin}-{uuid.uuid4().hex}", output.value,
             call_id=output.call_id, finish_reason=output.finish_reason, kind=output.kind.value,
-            callback_error=output.failure or _rejection(tool, output), max_attempts=self.max_attempts,
+            callback_error=failure or None, max_attempts=self.max_attempts,
             version=self.versions.get(output.tool_name), traceparent=TRACE.get(),
             **{**self.details, **account},
         )  # fmt: skip
         if outcome.status is None and not outcome.state.has_ended and not self.is_patient:
             raise NotJudgedError("the service did not judge it in time")
         outcome = yield from self._judged(outcome)
-        return Verdict.of(outcome, _value(tool, output, outcome))
+        value = outcome.arguments
+        if tool is not None and tool.kind is Kind.SOURCE_FILE and outcome.status is Status.VALID:
+            # Taken out of the words around it again, as the service returns no source; without the tool's own checks:
+            # they have run before the output was sent.
+            value = Examiner(replace(tool, checks=())).examine(output.value, output.finish_reason).parsed
+        return Verdict.of(outcome, value)
 
     def is_quick(self, tool_name: str, value: Any) -> bool:  # noqa: ARG002 - every verdict is asked for
         """Tell that a service takes its time."""
@@ -158,22 +166,6 @@ class ServiceJudge:
             if not state.has_ended:
                 found += yield partial(_first, MAX_LISTED, self.client.calls(state=state))
         return found
-
-
-def _rejection(tool: Tool | None, output: ModelOutput) -> tuple[ValidationError, ...] | None:
-    """Say what a tool's own checks have against an output, as the service cannot run them."""
-    if tool is None or not tool.checks or output.api_error is not None:
-        return None
-    findings = Examiner(tool).examine(output.value, output.finish_reason)
-    return tuple(error for error in findings.errors if blocks(error)) or None
-
-
-def _value(tool: Tool | None, output: ModelOutput, outcome: Outcome) -> Any:
-    """Give the parsed output; a file is taken out of the words around it again, as the service returns no source."""
-    if tool is None or tool.kind is not Kind.SOURCE_FILE or outcome.status is not Status.VALID:
-        return outcome.arguments
-    # Without the tool's own checks: they have run before the output was sent.
-    return Examiner(replace(tool, checks=())).examine(output.value, output.finish_reason).parsed
 
 
 def _first(most: int, listed: Iterator[T] | AsyncIterator[T]) -> Any:

@@ -288,7 +288,11 @@ def restore(path: Path, *, now: datetime, may_replace: bool) -> Path | None:
         raise NotEmptyError(holding)
     kept = None
     if holding:
-        kept = _free_name(settings.RETRYCONTRACT.data_dir / f"before-restore-{now:%Y%m%d-%H%M%S}", copies.suffix)
+        # Two restores may fall into one second, and what was kept before may be what is restored now.
+        beginning = settings.RETRYCONTRACT.data_dir / f"before-restore-{now:%Y%m%d-%H%M%S}"
+        numbers = ("", *(f"-{count}" for count in range(2, 1000)))
+        names = (Path(f"{beginning}{number}{copies.suffix}") for number in numbers)
+        kept = next(name for name in names if not name.exists())
         copies.keep(kept)
     copies.replace_by(path)
     rows = 0
@@ -324,13 +328,6 @@ def _note(event_name: str, file: str, now: datetime, **more: Any) -> None:
 
 def _ours(tables: Iterable[str]) -> list[str]:
     return sorted(table for table in tables if table.startswith((OURS, "auth_user")))
-
-
-def _free_name(beginning: Path, suffix: str) -> Path:
-    """Give a name that nothing has: what was kept before may be what is restored now."""
-    # Two restores may fall into one second, which is all that the name says of the time.
-    names = (Path(f"{beginning}{number}{suffix}") for number in ("", *(f"-{count}" for count in range(2, 1000))))
-    return next(name for name in names if not name.exists())
 
 
 def _copies() -> Copies:

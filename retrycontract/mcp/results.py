@@ -69,16 +69,7 @@ class ResultContract:
     def _errors(self, name: str, schema: Any, answer: Message, has_structure: bool) -> tuple[ValidationError, ...]:
         began, known = perf_counter(), self._compiled.get(name)
         if known is None or known[0] != schema:
-            compiled: CompiledTool | None = None
-            try:
-                # What a schema does not declare, a server may give all the same.
-                compiled = compiled_or_apart(Tool(name=name, input_schema=schema, strict=False))
-            except (InvalidSchema, ValueError, TypeError) as wrong:
-                said = (
-                    f"{wrong.pointer or '(root)'}: {wrong.reason}" if isinstance(wrong, InvalidSchema) else f"{wrong}"
-                )
-                logger.warning("Results of tool %r are not checked, its outputSchema cannot be judged: %s", name, said)
-            known = self._compiled[name] = (schema, compiled)
+            known = self._compiled[name] = (schema, self._compile(name, schema))
         if known[1] is None:
             return ()
         output = messages.output_at(answer.text, "result", "structuredContent") if has_structure else None
@@ -86,3 +77,12 @@ class ResultContract:
         # An event loop never waits for a child.
         self.took[name] = perf_counter() - began if known[1].check is None else QUICK
         return () if found.is_valid else found.errors
+
+    def _compile(self, name: str, schema: Any) -> CompiledTool | None:
+        try:
+            # What a schema does not declare, a server may give all the same.
+            return compiled_or_apart(Tool(name=name, input_schema=schema, strict=False))
+        except (InvalidSchema, ValueError, TypeError) as wrong:
+            reason = f"{wrong.pointer or '(root)'}: {wrong.reason}" if isinstance(wrong, InvalidSchema) else f"{wrong}"
+            logger.warning("Results of tool %r are not checked, its outputSchema cannot be judged: %s", name, reason)
+            return None

@@ -158,7 +158,16 @@ class MessageStream:
                     raise ValueError("a message that begins with its blocks")
                 self._usage |= _told(self._message.get("usage"))
             case "content_block_start":
-                self._begin(document["index"], document["content_block"])
+                index, begun = document["index"], document["content_block"]
+                may_be_call = begun.get("type") not in RUN and (wire.holds_call(begun) or "input" in begun)
+                if index in self._blocks or may_be_call:
+                    raise ValueError("a block that may be a call")
+                self._blocks[index] = wire.Assembled(
+                    **{n: v for n, v in begun.items() if not (isinstance(v, str) and v == "")}
+                )
+                is_judged = begun.get("type") == "tool_use" or (self.holds_text and begun.get("type") == "text")
+                if is_judged and self._held_from is None:
+                    self._held_from = index
             case "content_block_delta":
                 delta, block = document["delta"], self._blocks[document["index"]]
                 part = PARTS.get(delta["type"])
@@ -175,14 +184,6 @@ class MessageStream:
                 self._usage |= _told(document.get("usage"))
             case _ if wire.holds_call(document) or {"content", "input", "content_block"} & set(document):
                 raise ValueError("an event that may hold a call")
-
-    def _begin(self, index: int, block: wire.Body) -> None:
-        if index in self._blocks or (block.get("type") not in RUN and (wire.holds_call(block) or "input" in block)):
-            raise ValueError("a block that may be a call")
-        self._blocks[index] = wire.Assembled(**{n: v for n, v in block.items() if not (isinstance(v, str) and v == "")})
-        is_judged = block.get("type") == "tool_use" or (self.holds_text and block.get("type") == "text")
-        if is_judged and self._held_from is None:
-            self._held_from = index
 
     @property
     def spoken(self) -> str:

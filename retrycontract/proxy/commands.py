@@ -27,7 +27,13 @@ GRACE_SECONDS: Final = 10  # for answers under way when the proxy is told to end
 
 def run(options: dict[str, Any]) -> int:
     """Serve until a signal ends it; raises ConfigurationError, OSError and ValueError for wrong use."""
-    proxy = Proxy(options["upstream"], _settings(options), _service(options))
+    settings, service = _settings(options), None
+    if options["url"]:
+        try:
+            service = AsyncClient(options["url"], patience=PATIENCE)
+        except MissingKeyError as error:
+            raise WrongInputError(f"--url needs the agent's key in {API_KEY}: {error}") from None
+    proxy = Proxy(options["upstream"], settings, service)
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
     # It writes the address of every request, where some clients put their key.
     logging.getLogger("httpx2").setLevel(logging.WARNING)
@@ -58,12 +64,3 @@ def _settings(options: dict[str, Any]) -> ProxySettings:
         max_answer=options["max_answer"], max_request=options["max_request"], wait=options["wait"],
         rescue=options["rescue"], repeats=options["repeats"], tells_repeats=options["tell_repeats"],
     )  # fmt: skip
-
-
-def _service(options: dict[str, Any]) -> AsyncClient | None:
-    if not options["url"]:
-        return None
-    try:
-        return AsyncClient(options["url"], patience=PATIENCE)
-    except MissingKeyError as error:
-        raise WrongInputError(f"--url needs the agent's key in {API_KEY}: {error}") from None

@@ -192,22 +192,17 @@ class Exchange:
             }
             return [replace(call, absent=_not_asked_for(named)) if is_other[call.name] else call
                     for call in answer.calls]  # fmt: skip
-        if self._terms.rescues and (reading := self._read_in_text(answer.text)) is not None:
-            return reading
+        if self._terms.rescues:
+            schemas = {tool.name: tool.schema for tool in self._terms.tools}
+            if (reading := read_calls(answer.text, schemas)) is not None:
+                self.report.dialect, self._words = reading.dialect, reading.before
+                return [WrittenCall(new_id(), name, json.dumps(made)) for name, made in reading.calls]
         if named and not answer.calls:
             missing = WrittenCall("", named[0] if len(named) == 1 else ANY_TOOL, None, absent=_not_asked_for(named))
             return [missing] if any(map(contract.checks, named)) else []
         if contract.output and not answer.calls and contract.checks(contract.output):
             return [WrittenCall("", contract.output, answer.text)]
         return []
-
-    def _read_in_text(self, text: str) -> list[WrittenCall] | None:
-        schemas = {tool.name: tool.schema for tool in self._terms.tools}
-        reading = read_calls(text, schemas)
-        if reading is None:
-            return None
-        self.report.dialect, self._words = reading.dialect, reading.before
-        return [WrittenCall(new_id(), name, json.dumps(made)) for name, made in reading.calls]
 
     def _begun(self, call: WrittenCall) -> DueCall:
         return DueCall(call, call_id=self._conversation.continued_by(call.name))

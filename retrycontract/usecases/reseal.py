@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import Model
 
@@ -39,11 +39,8 @@ def reseal_all(*, now: datetime, actor: str, door: Door) -> Resealing:
             opened = {pk: _opened(sealed) for pk, sealed in batch.items()}
             unreadable += list(opened.values()).count(None)
             with write_transaction():
-                # Only what is still as it was read: it may have been judged, or replaced, meanwhile.
                 done += sum(
-                    model._base_manager.filter(**{"pk": pk, column: batch[pk]}).update(**{column: new})
-                    for pk, new in opened.items()
-                    if new is not None
+                    _replace(model, column, pk, batch[pk], new) for pk, new in opened.items() if new is not None
                 )
     with write_transaction():
         Event.record("keys.resealed", actor=actor, door=door, at=now, resealed=done, unreadable=unreadable)
@@ -78,3 +75,8 @@ def _opened(sealed: bytes) -> bytes | None:
         return resealed(sealed)
     except UnreadableError:
         return None
+
+
+def _replace(model: type[Model], column: str, pk: Any, old: bytes, new: bytes) -> int:
+    """Replace what is still as it was read: it may have been judged, or replaced, meanwhile."""
+    return model._base_manager.filter(**{"pk": pk, column: old}).update(**{column: new})

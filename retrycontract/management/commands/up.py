@@ -64,14 +64,7 @@ class Command(BaseCommand):
                 keep_private(folder)
                 check_free(host, port)
                 settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"embedded_worker": True})
-                executor = MigrationExecutor(connection)
-                plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-                if plan and executor.loader.applied_migrations and connection.vendor == "sqlite":
-                    self.stdout.write(f"Copied the database to {_copy_database()} before migrating it.")
-                if plan:
-                    new = "" if executor.loader.applied_migrations else "a new database: "
-                    logger.info(f"Migrating {new}{len(plan)} steps")  # noqa: G004 - said once, to a person who waits
-                    call_command("migrate", interactive=False, verbosity=0)
+                self._migrate()
                 gather_files(folder)
                 self._serve(host, port, with_demo=demo)
         except DataInUseError as error:
@@ -80,6 +73,16 @@ class Command(BaseCommand):
             if not isinstance(error, OSError) and connection.vendor != "sqlite":
                 raise
             raise CommandError(_in_words(error, folder)) from None
+
+    def _migrate(self) -> None:
+        executor = MigrationExecutor(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        if plan and executor.loader.applied_migrations and connection.vendor == "sqlite":
+            self.stdout.write(f"Copied the database to {_copy_database()} before migrating it.")
+        if plan:
+            new = "" if executor.loader.applied_migrations else "a new database: "
+            logger.info(f"Migrating {new}{len(plan)} steps")  # noqa: G004 - said once, to a person who waits
+            call_command("migrate", interactive=False, verbosity=0)
 
     def _serve(self, host: str, port: int, *, with_demo: bool) -> None:
         password = demo.first_operator()

@@ -75,25 +75,15 @@ class Planter:
 
         `report` is told how many there are after each chunk.
         """
-        # Few calls are of few tools, and what happens rarely happens to few of these
-        found: dict[str, list[CallTemplate]] = defaultdict(list)
-        operator, _ = User.objects.get_or_create(username=f"{PREFIX}operator")
-        owners = [(self._agent(name), tools) for name, tools in TOOLS.items()]
-        told_of = [(agent, tool) for agent, tools in owners for tool in tools]
-        tools_wanted = LEAST_TOOLS + number // CALLS_OF_TOOL + waiting // WAITING_OF_TOOL
-        told_of = self.chance.sample(told_of, min(len(told_of), tools_wanted))
-        # Told by the real use cases and then rolled back: what stays is how their rows look, and the trail holds
-        # nothing of it.
-        with quiet(), write_transaction(longest=600), transaction.atomic():
-            for story in STORIES:
-                for agent, tool in told_of if story.share >= COMMON else told_of[:LEAST_TOOLS]:
-                    found[story.plot].append(self._told(agent, operator, tool, story))
-            told = list(AnswerRecord.objects.filter(namespace__startswith=PREFIX))
-            transaction.set_rollback(True)
-        self.records = {record.pk: _kept(record).pk for record in told}
-        templates = found
-        self.next_pk = {model: _last_pk(model) + 1 for model in COPIED}
-        copies = merge(self._all(number - waiting, templates), self._waiting(waiting, templates), key=itemgetter(0))
+        templates = self._told_and_rolled_back(LEAST_TOOLS + number // CALLS_OF_TOOL + waiting // WAITING_OF_TOOL)
+        last = {model: model._default_manager.aggregate(last=Max("pk"))["last"] for model in COPIED}
+        self.next_pk = {model: int(pk or 0) + 1 for model, pk in last.items()}
+        closed, still_open = ([story for story in STORIES if story.is_open is is_open] for is_open in (False, True))
+        ended = self._spread(
+            number - waiting, self.begin, lambda at: STORIES if self.end - at < OPEN_FOR else closed, templates
+        )
+        newest = self._spread(waiting, max(self.begin, self.end - OPEN_FOR), lambda _: still_open, templates)
+        copies = merge(ended, newest, key=itemgetter(0))
         done = 0
         while chunk := list(islice(copies, CHUNK)):
             self._write(chunk)
@@ -109,28 +99,39 @@ class Planter:
             AnswerRecord.objects.filter(pk__in=self.records.values(), given=0).delete()
         sum_up_everything(now=self.end)
 
-    def _told(self, agent: Agent, operator: User, tool: SeedTool, story: Story) -> CallTemplate:
-        return template_of(Teller(agent, operator, tool, self.chance, self.begin).tell(story))
+    def _told_and_rolled_back(self, tools_wanted: int) -> Templates:
+        """Tell the stories by the real use cases: what stays is how their rows look, and the trail holds nothing."""
+        operator, _ = User.objects.get_or_create(username=f"{PREFIX}operator")
+        told_of: list[tuple[Agent, SeedTool]] = []
+        for name, tools in TOOLS.items():
+            defaults = {"namespace": PREFIX + name, "created_at": self.begin}
+            agent, _ = Agent.objects.get_or_create(name=PREFIX + name, defaults=defaults)
+            for tool in tools:
+                register_tool(agent, tool.name, tool.schema, now=self.begin)
+            told_of += [(agent, tool) for tool in tools]
+        # Few calls are of few tools, and what happens rarely happens to few of these.
+        told_of = self.chance.sample(told_of, min(len(told_of), tools_wanted))
+        found: dict[str, list[CallTemplate]] = defaultdict(list)
+        with quiet(), write_transaction(longest=600), transaction.atomic():
+            for story in STORIES:
+                for agent, tool in told_of if story.share >= COMMON else told_of[:LEAST_TOOLS]:
+                    teller = Teller(agent, operator, tool, self.chance, self.begin)
+                    found[story.plot].append(template_of(teller.tell(story)))
+            answers = list(AnswerRecord.objects.filter(namespace__startswith=PREFIX))
+            transaction.set_rollback(True)
+        for told in answers:  # found again, or made anew, given by nobody yet
+            key = {name: getattr(told, name) for name in ("namespace", "tool_name", "fingerprint", "digest")}
+            says = {name: getattr(told, name) for name in ("decision", "text", "patch", "last_given_at")}
+            self.records[told.pk] = AnswerRecord.objects.get_or_create(**key, defaults=says)[0].pk
+        return found
 
-    def _agent(self, name: str) -> Agent:
-        defaults = {"namespace": PREFIX + name, "created_at": self.begin}
-        agent, _ = Agent.objects.get_or_create(name=PREFIX + name, defaults=defaults)
-        for tool in TOOLS[name]:
-            register_tool(agent, tool.name, tool.schema, now=self.begin)
-        return agent
-
-    def _all(self, number: int, templates: Templates) -> Iterator[tuple[datetime, CallTemplate]]:
-        closed = [story for story in STORIES if not story.is_open]
-        for index in range(number):
-            at = self.begin + (self.end - self.begin) / number * (index + self.chance.random())
-            yield self._copy_of(STORIES if self.end - at < OPEN_FOR else closed, templates, at)
-
-    def _waiting(self, number: int, templates: Templates) -> Iterator[tuple[datetime, CallTemplate]]:
-        stories = [story for story in STORIES if story.is_open]
-        begin = max(self.begin, self.end - OPEN_FOR)
+    def _spread(
+        self, number: int, begin: datetime, stories_at: Callable[[datetime], Sequence[Story]], templates: Templates
+    ) -> Iterator[tuple[datetime, CallTemplate]]:
+        """Give so many copies from a time to the end, each of a story that may begin then."""
         for index in range(number):
             at = begin + (self.end - begin) / number * (index + self.chance.random())
-            yield self._copy_of(stories, templates, at)
+            yield self._copy_of(stories_at(at), templates, at)
 
     def _copy_of(self, stories: Sequence[Story], templates: Templates, at: datetime) -> tuple[datetime, CallTemplate]:
         sums = list(accumulate(story.share for story in stories))
@@ -181,13 +182,6 @@ class Planter:
             rows[row.model].append(tuple(values))
 
 
-def _kept(told: AnswerRecord) -> AnswerRecord:
-    """Find the record of an answer that was told, or make it anew, given by nobody yet."""
-    key = {name: getattr(told, name) for name in ("namespace", "tool_name", "fingerprint", "digest")}
-    says = {name: getattr(told, name) for name in ("decision", "text", "patch", "last_given_at")}
-    return AnswerRecord.objects.get_or_create(**key, defaults=says)[0]
-
-
 def _insert(model: type[Model], rows: list[tuple[Any, ...]]) -> None:
     names = ", ".join(map(connection.ops.quote_name, columns(model)))
     table = connection.ops.quote_name(model._meta.db_table)
@@ -199,7 +193,3 @@ def _insert(model: type[Model], rows: list[tuple[Any, ...]]) -> None:
         else:
             places = ", ".join(["%s"] * len(columns(model)))
             cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({places})", rows)  # noqa: S608 - our own names
-
-
-def _last_pk(model: type[Model]) -> int:
-    return int(model._default_manager.aggregate(last=Max("pk"))["last"] or 0)

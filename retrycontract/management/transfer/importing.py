@@ -159,7 +159,12 @@ def import_from(path: Path, *, now: datetime) -> dict[str, int]:
                 _insert(model, chunk)
                 counts[label(model)] += len(chunk)
                 last = chunk[-1][0]
-        _check_complete(expected, counts, last)
+        for name, announced in expected.items():
+            if counts[name] != announced:
+                raise UnreadableExportError(
+                    last,
+                    f"the file ends with {counts[name]} rows of {name}, but its header says {announced}: it is cut off",
+                )
         _check_forward(path)
         # Both databases look at references at the commit otherwise, which is too late to say what is wrong.
         connection.check_constraints()
@@ -294,11 +299,3 @@ def _line_of(path: Path, row: Model) -> int:
         return next(
             number for number, line in _parsed(lines) if line.get("model") == wanted and line["row"][key] == row.pk
         )
-
-
-def _check_complete(expected: dict[str, int], counts: dict[str, int], last: int) -> None:
-    for name, count in expected.items():
-        if counts[name] != count:
-            raise UnreadableExportError(
-                last, f"the file ends with {counts[name]} rows of {name}, but its header says {count}: it is cut off"
-            )
