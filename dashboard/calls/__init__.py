@@ -37,7 +37,7 @@ from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.outputs import Kind
 from retrycontract.store.models import Agent, Attempt, Call, Tool
 from retrycontract.store.models.calls import sought
-from retrycontract.store.statements import different
+from retrycontract.store.statements import different, planned_for_values
 
 DEEP: Final = 4  # names of a place as it is counted: what lies deeper counts there
 HAS_FAILED: Final = ~Q(fingerprint="")
@@ -140,7 +140,9 @@ def find(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {"q": q, "pages": pages[:MOST_FOUND] if q else pages}
     if q:
         context["tools"] = Tool.objects.filter(name__icontains=q).order_by("name", "namespace")[:MOST_FOUND]
-        found = Call.objects.newest(MOST_FOUND + 1, sought(q))
+        meant = sought(q)
+        with planned_for_values():
+            found = Call.objects.newest(MOST_FOUND + 1, meant)
         context |= {"lines": rows_of(found[:MOST_FOUND], {}, {}), "has_more": len(found) > MOST_FOUND}
     is_palette = request.headers.get("HX-Target") == "found"
     return render(request, "calls/_found.html" if is_palette else "calls/find.html", context)
@@ -159,7 +161,9 @@ COLUMNS: Final = (
 def calls(request: HttpRequest) -> HttpResponse:
     """Show a page of them."""
     choices, after = CallChoices.of(request.GET), request.GET.get("after", "")
-    page = read_page(choices.search, after)
+    search = choices.search
+    with planned_for_values():  # for the keys that were found: a plan for any of them reads all calls
+        page = read_page(search, after)
     context: dict[str, Any] = {
         "unread": CallChoices.unread(request.GET),
         "title": "Calls", "route": "dashboard:calls", "files": "dashboard:export_calls", "noun": "calls",

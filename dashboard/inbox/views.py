@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -11,7 +12,7 @@ from functools import cached_property
 from typing import Final, cast
 
 from django.contrib.auth.models import User
-from django.db.models import F, OuterRef, Subquery
+from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -26,6 +27,7 @@ from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Call, Claim, Guidance, HeldAnswer, Snooze
 from retrycontract.store.models.calls import ENDED, CallQuerySet, Sought, sought
 from retrycontract.store.models.escalations import awake_calls, claimed_calls, free_calls, snoozed_calls
+from retrycontract.store.statements import planned_for_values
 
 PAGE = 25
 MOST_UNSENT = 5  # shown at once: those behind them come when these are put away
@@ -93,12 +95,26 @@ class Tab(StrEnum):
 def _answered(filters: Filters, found: Sought, now: datetime) -> int:
     """Count the calls that ended of the newest answers: to count all would go through the answers of all time."""
     given = Guidance.objects.order_by("-pk")
+    ended_calls = filters.apply(Call.objects.exclude(state__in=OPEN), now)
+    if found:
+        # What is found by its key is looked for by it, and of no tool that nobody called are answers looked through.
+        *_, of_keys = found.parts
+        answers = Guidance.objects.filter(call__in=found.keys).order_by().values("call_id")
+        number = ended_calls.filter(of_keys, pk__in=answers).order_by().count()
+        if not Call.objects.filter(tool_name__in=found.tools).order_by().exists():
+            return number
+        return number + _answered_newest(given, ended_calls.filter(tool_name__in=found.tools))
     if not filters.is_any:
         newest = given.values("call_id")[: MOST_COUNTED + 1]
         # Not by the states that end: SQLite would look for each of the keys in the index of each of the states.
         return Call.objects.filter(pk__in=newest).exclude(state__in=OPEN).order_by()[: MOST_COUNTED + 1].count()
+    return _answered_newest(given, ended_calls)
+
+
+def _answered_newest(given: QuerySet[Guidance], calls: CallQuerySet) -> int:
+    """Count those of some calls that one of the newest answers was given to."""
     oldest = given.values_list("pk", flat=True)[MOST_COUNTED : MOST_COUNTED + 1]
-    call = filters.apply(Call.objects.filter(pk=OuterRef("call_id")).exclude(state__in=OPEN), now).filter(found.any)
+    call = calls.filter(pk=OuterRef("call_id"))
     # One by one and by its key: joined, PostgreSQL reads every call of the tools that were found, for 100 ms.
     looked_at = given.filter(pk__gte=oldest[0] if oldest else 0).order_by()
     ended = looked_at.annotate(ended=Subquery(call.order_by().values("pk")[:1])).filter(ended__isnull=False)
@@ -169,6 +185,14 @@ class Queue:
 def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, after: str = "") -> Queue:
     """Read one page as an operator sees it; `after` is the `next_page` of the page before."""
     found_by_text = sought(filters.q)  # once for all tabs
+    # For what was found: a plan for any keys, made after some searches, reads all calls.
+    with planned_for_values() if filters.is_any else nullcontext():
+        return _read_queue(tab, filters, found_by_text, operator=operator, now=now, after=after)
+
+
+def _read_queue(
+    tab: Tab, filters: Filters, found_by_text: Sought, *, operator: int, now: datetime, after: str
+) -> Queue:
     counts = {each: each.counted(filters, found_by_text, operator, now) for each in Tab}
     filters = filters.bounded(are_few=tab.holds_few)
     calls = filters.apply(tab.calls(operator, now).select_related("agent"), now)

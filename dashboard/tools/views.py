@@ -30,6 +30,7 @@ from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 from retrycontract.contract.outputs.source_code import UnknownLanguageError
 from retrycontract.contract.redaction.sanitizer import has_redaction, visible
 from retrycontract.contract.schemas.admission import InvalidSchema, SchemaWarning
+from retrycontract.contract.schemas.tool_lists import slip_in
 from retrycontract.languages.grammars import MissingGrammarError
 from retrycontract.store.models import Agent, Door, Tool, ToolVersion
 from retrycontract.store.models.tools import KINDS
@@ -168,7 +169,8 @@ def tool(request: HttpRequest, pk: int) -> HttpResponse:
     found = _get(pk)
     span = TimeRange.of(request.GET.get("range", ""), timezone.now())
     context = {"tool": found, "story": read_tool(found, span), "span": span, "now": timezone.now(),
-               "unread": _unread(request), "may_edit": is_staff(request.user)}  # fmt: skip
+               "unread": _unread(request), "may_edit": is_staff(request.user),
+               "slip": slip_in(found.current_version.schema) if found.current_version else ""}  # fmt: skip
     return render(request, "tools/tool.html", context)
 
 

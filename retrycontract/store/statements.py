@@ -36,7 +36,10 @@ def planned_for_values() -> Iterator[None]:
         return
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+            # Compiling a plan takes longer than what such a search may take.
+            cursor.execute(
+                "SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('jit', 'off', true)"
+            )
         yield
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +18,7 @@ from django.utils import timezone
 from dashboard.navigation import Role
 from dashboard.tools.tool_figures import MOST_TOOLS, draw_heat
 from retrycontract.contract.outputs import Kind
-from retrycontract.store.models import Event, Tool
+from retrycontract.store.models import Event, Tool, ToolVersion
 from retrycontract.usecases.counts.read_insights import Heat
 from retrycontract.usecases.tools.register_tool import register_tool
 from tests.dashboard.conftest import logged_in, text_of
@@ -83,6 +84,13 @@ def test_the_page_says_where_it_fails_how_it_is_judged_and_what_failed_last(desk
                   "A Blocked call waits 7 days as configured", "Version 1"):  # fmt: skip
         assert words in text
     assert "Edit the schema" not in text, "an operator may not"
+
+
+def test_a_slip_in_a_stored_schema_is_said_as_by_the_doctor(desk: Client, tool: Tool) -> None:
+    assert "slip" not in text_of(desk.get(f"/tools/{tool.pk}/"))
+    ToolVersion.objects.update(schema={"properties": {"a": {"x-sensitve": True}}})
+    said = text_of(desk.get(f"/tools/{tool.pk}/"))
+    assert re.search(r"has a slip at /properties/a/x-sensitve: .* Mend it and register the tool again\.", said)
 
 
 def test_versions_are_compared_by_place(desk: Client, tool: Tool) -> None:

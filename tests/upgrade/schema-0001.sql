@@ -831,7 +831,7 @@ CREATE INDEX "call_open_by_session" ON "retrycontract_call" ("agent_id", "sessio
 CREATE INDEX "call_by_agent" ON "retrycontract_call" ("agent_id", "id" DESC);
 CREATE INDEX "call_by_state" ON "retrycontract_call" ("state", "id" DESC);
 CREATE INDEX "call_ended" ON "retrycontract_call" ("state", "updated_at") WHERE "state" IN ('accepted', 'cancelled', 'expired', 'observed', 'rejected', 'unavailable', 'valid');
-CREATE INDEX "call_by_tool_name" ON "retrycontract_call" ("tool_name", "id" DESC);
+CREATE INDEX "call_by_tool_name" ON "retrycontract_call" ("tool_name", "id" DESC, "agent_id");
 CREATE INDEX "call_by_session" ON "retrycontract_call" ("session_id", "id" DESC);
 CREATE INDEX "call_by_correlation" ON "retrycontract_call" ("correlation_id", "id" DESC) WHERE "correlation_id" IS NOT NULL;
 CREATE INDEX "call_by_model" ON "retrycontract_call" ("model", "id" DESC) WHERE "model" IS NOT NULL;

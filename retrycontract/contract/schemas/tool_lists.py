@@ -102,6 +102,15 @@ def refuse_slips(schema: object) -> None:
                 raise InvalidSchema(pointers.join(pointer_of(trail), name), slip, SchemaFault.MISSPELT)
 
 
+def slip_in(schema: object) -> str:
+    """Say which slip a schema has that a new one would be refused for, and what to do; empty where it has none."""
+    try:
+        refuse_slips(schema)
+    except InvalidSchema as fault:
+        return f"a slip at {fault} Mend it and register the tool again."
+    return ""
+
+
 def _wrapped(schema: dict[Any, Any]) -> tuple[str, ...]:
     """Give the path to the schema inside a tool, as providers write them; empty for a schema."""
     if schema.keys() & (KEYWORDS - BESIDE_WRAPPERS):

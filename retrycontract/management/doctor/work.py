@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from retrycontract.contract.redaction.sanitizer import visible
-from retrycontract.contract.schemas.document import InvalidSchema
-from retrycontract.contract.schemas.tool_lists import refuse_slips
+from retrycontract.contract.schemas.tool_lists import slip_in
 from retrycontract.delivery.courier import PinnedConnection, within
 from retrycontract.management.doctor import Finding, fail, ok, warn
 from retrycontract.management.doctor.surroundings import patches
@@ -93,10 +92,8 @@ def slips() -> Iterator[Finding]:
     """Look for keywords that were to mark or name something and do nothing: new schemas are refused for them."""
     newest = ToolVersion.objects.filter(pk__in=Tool.objects.values("current_version")).order_by("-pk")[:SAMPLE]
     for version in newest.select_related("tool"):
-        try:
-            refuse_slips(version.schema)
-        except InvalidSchema as fault:
-            yield warn("slips", f"The schema of {version} has a slip at {fault} Mend it and register the tool again.")
+        if said := slip_in(version.schema):
+            yield warn("slips", f"The schema of {version} has {said}")
 
 
 def rotation() -> Iterator[Finding]:

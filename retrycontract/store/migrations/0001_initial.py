@@ -797,7 +797,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(fields=['tool_name', '-id'], name='call_by_tool_name'),
+            index=models.Index(fields=['tool_name', '-id', 'agent'], name='call_by_tool_name'),
         ),
         migrations.AddIndex(
             model_name='call',

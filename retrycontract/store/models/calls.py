@@ -111,10 +111,10 @@ class Sought:
     def parts(self) -> tuple[Q, ...]:
         """Say it in parts that have no call in common.
 
-        Each has an index of its own: for both at once PostgreSQL reads its way through all calls, or sorts a tool's.
+        Each has an index of its own that gives its newest: for two at once a database reads and sorts all their calls.
         """
-        of_tools = Q(tool_name__in=self.tools)
-        return (of_tools, Q(pk__in=self.keys) & ~of_tools) if self else (Q(),)
+        of_tools = tuple(Q(tool_name=name) for name in sorted(self.tools))
+        return (*of_tools, Q(pk__in=self.keys) & ~Q(tool_name__in=self.tools)) if self else (Q(),)
 
     @property
     def any(self) -> Q:
@@ -149,7 +149,10 @@ def _bearing(text: str) -> list[int]:
         else:
             # On PostgreSQL the indexes below serve only LIKE with a fixed beginning; comparisons follow the locale.
             begins = {f"{name}__startswith": text}
-        keys = rows._default_manager.filter(**begins).order_by(f"-{name}", "-pk").values_list(key, flat=True)
+        # They do not sort there either: of a common beginning the newest are found by their keys. Our own ids begin
+        # with their time, of which PostgreSQL knows too little to guess how many begin so.
+        order = (f"-{name}", "-pk") if connection.vendor == "sqlite" or name == "public_id" else ("-pk",)
+        keys = rows._default_manager.filter(**begins).order_by(*order).values_list(key, flat=True)
         found += keys[:MAX_CALLS_OF_ID]
     return found
 
@@ -219,8 +222,8 @@ class Call(models.Model):
             models.Index(fields=("state", "-id"), name="call_by_state"),
             # What retention forgets.
             models.Index(fields=("state", "updated_at"), name="call_ended", condition=Q(state__in=ENDED)),
-            # The dashboard's search.
-            models.Index(fields=("tool_name", "-id"), name="call_by_tool_name"),
+            # The dashboard's search, also with an agent who may have no call of the tool.
+            models.Index(fields=("tool_name", "-id", "agent"), name="call_by_tool_name"),
             models.Index(
                 fields=("session_id", "-id"), name="call_by_session", opclasses=("varchar_pattern_ops", "int8_ops")
             ),
