@@ -18,7 +18,7 @@ from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.store.models import Attempt, AttemptState, Guidance
 
-MOST_MISTAKES: Final = 8  # shown of an attempt with more; the link beside them shows it to its end
+MOST_MISTAKES: Final = 4  # shown of an attempt with more; the link beside them shows it to its end
 MOST_EARLIER: Final = 2  # of an attempt that another followed
 MOST_TOLD: Final = 200  # bytes of one, as it is written
 MOST_CHANGES: Final = 8

@@ -83,7 +83,7 @@ def line_at(lines: dict[str, int], pointer: str) -> int:
 
 MAX_LINES = 500  # a person reads no more; the rest is counted
 MAX_STRING = 2000
-MOST_NEAR = 40  # lines of a document that is shown as far as it failed: what fits on one screen with its errors
+MOST_NEAR = 24  # lines of a document that is shown as far as it failed: what fits on one screen with its errors
 NEAR_STRING = 120  # characters of a string or of a line there
 NEAR_TEXT = 3_000  # bytes that a document may have to be shown as a whole: a page is to have 60 kB
 BESIDE = 2  # lines shown on each side of a failing one
