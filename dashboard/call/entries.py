@@ -20,7 +20,7 @@ from retrycontract.store.models import Attempt, AttemptState, Guidance
 
 MOST_MISTAKES: Final = 4  # shown of an attempt with more; the link beside them shows it to its end
 MOST_EARLIER: Final = 2  # of an attempt that another followed
-MOST_TOLD: Final = 200  # bytes of one, as it is written
+MOST_TOLD: Final = 300  # bytes of one, as it is written
 MOST_CHANGES: Final = 8
 MOST_CHANGED: Final = 1_000  # bytes of them
 MOST_SAID: Final = 2_000  # characters of what the model said
