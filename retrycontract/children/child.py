@@ -31,14 +31,14 @@ JOBS = {
 
 def serve(requests: BinaryIO, answers: BinaryIO, *, memory: int) -> None:
     """Answer until nobody asks any more."""
+    with suppress(AttributeError, OSError):
+        os.nice(NICENESS)
     _job("judge")  # on a busy machine importing takes seconds, which must not be those of the first job
     _bound("RLIMIT_AS", memory)
     # A core dump would leave an agent's output on the disk.
     _bound("RLIMIT_CORE", 0)
     # A check writes no file; pipes, through which it answers, are none.
     _bound("RLIMIT_FSIZE", 0)
-    with suppress(AttributeError, OSError):
-        os.nice(NICENESS)
     answers.write(READY)
     answers.flush()
     while length := requests.read(LENGTH_BYTES):

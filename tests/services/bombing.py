@@ -166,6 +166,9 @@ def bombard(service: Service, bombs: Sequence[Bomb], *, keys: int, at_once: int,
         with ThreadPoolExecutor(at_once) as pool:
             list(pool.map(drop, range(len(bombs))))
         time.sleep(0.5)
+    with watched(service, neighbour.key) as after:  # what else the machine does may have changed meanwhile
+        time.sleep(alone)
+    before += after
     seen.alone, seen.beside, seen.livez = ([seconds for seconds, _ in each] for each in (before, during, probed))
     seen.failures = sum(not is_right for _, is_right in [*before, *during, *probed])
     return seen

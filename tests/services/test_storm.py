@@ -45,6 +45,8 @@ FAULTS = {"child": 112, "worker": 18, "both workers": 4, "web": 14, "redis": 32,
           "redis stands still": 5, "postgresql stands still": 4, "worker stands still": 3}  # fmt: skip
 SHARE = float(os.environ.get("RETRYCONTRACT_STORM_SHARE", "0.1"))  # of the faults above; each kind comes at least once
 CALLS = 1_200
+ROUNDS = 3  # of each of the slower faults
+HANG = 120  # seconds; a hang guard
 KILLED_WITHIN = 120  # a hang guard: a killed process that waits for its disk ends when the disk answers
 
 
@@ -179,10 +181,11 @@ def test_a_clock_that_jumps_loses_and_doubles_nothing(tmp_path: Path) -> None:
     assert (lost, doubled) == (0, 0)
 
 
-def ask_sqlite(data_dir: Path, question: str) -> Any:
-    """Ask the database of one process for one value."""
+def ask_sqlite(data_dir: Path, question: str, *, whole: bool = False) -> Any:
+    """Ask the database of one process for one value, or for all rows."""
     with closing(sqlite3.connect(data_dir / "retrycontract.sqlite3")) as database:
-        return database.execute(question).fetchone()[0]
+        rows = database.execute(question).fetchall()
+        return rows if whole else rows[0][0]
 
 
 def kill_often(service: Service, kills: int, pause: Callable[[], float]) -> int:
@@ -220,3 +223,31 @@ def test_a_storm_on_one_process_loses_and_doubles_nothing(tmp_path: Path) -> Non
     lost, doubled = storm.check(ask)
     print(f"\nkills={kills} {storm.figures()} lost={lost} doubled={doubled}")
     assert (lost, doubled) == (0, 0)
+
+
+def test_restarts_in_turn_under_load_lose_and_double_nothing(tmp_path: Path) -> None:
+    """A deploy: each process is told to end and started again, one after the other."""
+    require(redis_server(), NO_REDIS)
+    require(postgresql_programs(), NO_POSTGRESQL)
+    with scaled_service(tmp_path) as faults:
+        service, storm = faults.service, Storm(faults.service)
+        with storm.load(CALLS):
+            for number in (0, 1):
+                for process, restart in (
+                    (service.web_processes[number], service.restart_web),
+                    (service.worker_processes[number], service.restart_worker),
+                ):
+                    process.send_signal(signal.SIGTERM)
+                    # uvicorn, once all is finished, ends itself by the signal that it was sent
+                    assert process.wait(KILLED_WITHIN) in (0, -signal.SIGTERM)
+                    restart(number)
+
+        def ask(question: str) -> Any:
+            with psycopg.connect(service.environment["RETRYCONTRACT_DATABASE_URL"]) as connection:
+                row = connection.execute(question).fetchone()  # type: ignore[call-overload]
+            return row[0]
+
+        lost, doubled = storm.check(ask)
+        print(f"\nrestarts=4 {storm.figures()} lost={lost} doubled={doubled}")
+        assert (lost, doubled) == (0, 0)
+        assert ask("SELECT max(deliveries) FROM retrycontract_attempt") == 1, "a deploy lets what is in hand finish"
