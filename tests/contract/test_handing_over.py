@@ -144,3 +144,22 @@ def test_a_file_in_a_fence_is_taken_whatever_else_is_said(answer: str) -> None:
 
 def test_yaml_that_is_a_label_and_a_refusal_is_no_file() -> None:
     assert judged("Note: this is not possible.", schema={}, kind=Kind.SOURCE_FILE, name="a.yaml") == (False, "refused")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Question: which port should I use?", "Frage: Welcher Port?", "Note: please clarify the requirements",
+        "Answer: no", "Unfortunately: not possible", "- I need more details\n- Which database?",
+        "Thought: I should look\nAction: search",
+    ],
+)  # fmt: skip
+def test_labels_and_questions_are_no_yaml_without_a_fence(answer: str) -> None:
+    assert not judged(answer, schema={}, kind=Kind.SOURCE_FILE, name="a.yaml")[0]
+
+
+@pytest.mark.parametrize(
+    "answer", ["name: test", "Port: 8080", "on: push\njobs: {}", "- a\n- b", "title: Who is it?\nn: 1", "A: 'x?'\nb: c"]
+)
+def test_plain_yaml_needs_no_fence(answer: str) -> None:
+    assert judged(answer, schema={}, kind=Kind.SOURCE_FILE, name="a.yaml")[0]

@@ -81,11 +81,21 @@ def _says_what_it_should(text: str, language: Language) -> bool:
     return not language.takes_prose and (language not in JAVASCRIPTS or _DRESSED.match(text) is None)
 
 
+_LABELLED = re.compile(r"(-\s+)*([^\W\d_][\w ]{0,30}:\s+)?")
+
+
 def _doubt_structured(lines: list[str], text: str, language: Language) -> FaultKind | None:
     """Doubt a text whose first line looks like the language: "Note: I cannot" is a mapping, "find out." a command."""
     is_single = len(lines) == 1
     if language is Language.YAML:
-        return FaultKind.REFUSED if is_single and len(text.split()) > 3 and refuses(text) else None
+        if is_single and len(text.split()) > 3 and refuses(text):
+            return FaultKind.REFUSED
+        # "Question: which port?", "Note: please clarify", "- Which port?": keys of a file are seldom capitalised words.
+        said = [_LABELLED.sub("", line.strip()) for line in lines]
+        is_labelled = all(line[0].isupper() and is_prose(rest) for line, rest in zip(lines, said, strict=True))
+        is_talk = is_labelled or all(line.startswith("-") for line in lines)
+        asks = is_talk and all(map(is_prose, said)) and any(rest.endswith(("?", "？", "؟")) for rest in said)
+        return FaultKind.FENCED if asks or (is_labelled and (is_single or any(map(is_sentence, said)))) else None
     if language is Language.TEXT and is_single and text.rstrip()[-1] in ".!。！" and chats(text):
         return FaultKind.ONLY_TALK
     if language in (Language.MARKDOWN, Language.TEXT) and (is_single or lines[0].startswith((">", "*", "_"))):
