@@ -22,6 +22,7 @@ from retrycontract.contract.advice.proposals import (
     _options,
 )
 from retrycontract.contract.checks import schema_engine
+from retrycontract.contract.checks.sensitive_places import sensitive_pointers
 from retrycontract.contract.explaining.parts import StepBudget
 from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.patches import Patch
@@ -80,7 +81,8 @@ class OneByOne:
                 kept[at] = proposal.patch
         if not found:
             return self.errors
-        allowed = Discretion(self.value, index, SANITIZER).allowed(kept.values(), _joined(kept.values()))
+        marked = sensitive_pointers(index, self.value)
+        allowed = Discretion(self.value, index, SANITIZER, marked).allowed(kept.values(), _joined(kept.values()))
         return [
             _mended(error, *found[at], may_travel=at in kept and found[at][1].patch in allowed)
             if at in kept or (at in found and found[at][1].is_guess)
