@@ -360,9 +360,8 @@ def load(environ: dict[str, str]) -> ServiceSettings:
         made["secret_key"] = _kept(settings.data_dir / "secret_key", lambda: secrets.token_urlsafe(50))
     if not settings.encryption_keys:
         # One a line, the newest first, while `rotate_keys` replaces one.
-        made["encryption_keys"] = _kept(
-            settings.data_dir / "encryption_key", lambda: Fernet.generate_key().decode()
-        ).split()
+        kept = _kept(settings.data_dir / "encryption_key", lambda: Fernet.generate_key().decode())
+        made["encryption_keys"] = kept.split()
     return settings.model_copy(update=made)
 
 
