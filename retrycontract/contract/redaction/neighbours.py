@@ -22,7 +22,7 @@ _VALUES = ("value", "val", "default", "secret_value", "v", "contents", "answer",
 _ALSO_NAMING = ("id", "column", "col", "k", "type", "n", "setting_name")
 _ORDINARY = frozenset({"AUTHORIZATION", "SESSION", "COOKIE", "CREDENTIAL"})
 # What a browser tool types goes into what a selector or a description points at.
-_POINTING = ("selector", "element", "locator", "field", "label", "placeholder", "ref", "target")
+_POINTING = ("selector", "element", "locator", "xpath", "field", "label", "placeholder", "ref", "target")
 _TYPED = ("text", "value", "input", "keys")
 _TYPED_SECRETS = frozenset(
     {"password", "passwd", "pwd", "passcode", "passphrase", "otp", "pin", "cvv", "secret", "token"}
@@ -73,7 +73,8 @@ def paired_values(members: dict[Any, Any], shown: Callable[[Any], str]) -> dict[
         found.update((folded[key], mark) for key in ("value",) if key in folded)
     for pointing in (name for name in _POINTING if name in folded):
         target = told(pointing)
-        if target and not _TYPED_SECRETS.isdisjoint(split_words(target)):
+        named = judge(target).mark if len(target.split()) <= MOST_WORDS else None
+        if target and (named in ("PASSWORD", "API_KEY") or not _TYPED_SECRETS.isdisjoint(split_words(target))):
             found.update((folded[key], "PASSWORD") for key in _TYPED if key in folded and key != pointing)
     if told("kind").casefold() == "secret":
         found.update((folded[key], "SECRET") for key in ("data", "stringdata") if key in folded)
