@@ -40,8 +40,8 @@ def judge(*, attempt_id: int, **_: Any) -> None:
         # Connections are kept over many tasks (CELERY_DB_REUSE_MAX): one that is too old or broken is replaced here.
         if not (rung and judge_or_leave(rung, clock=timezone.now)):
             close_old_connections()
-        if not rung:
-            judge_waiting(clock=timezone.now, end=end)
+        if not rung and not judge_waiting(clock=timezone.now, end=end) and bell.is_waking():
+            return  # of many messages that find nothing none may take a second
         left = end - time.monotonic()
         if left <= 0 and not rung:
             ring_after_commit(attempt_id=attempt_id)  # for what is left

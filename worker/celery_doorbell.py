@@ -114,6 +114,13 @@ class CeleryDoorbell:
         except (RedisError, OSError):
             return False
 
+    def is_waking(self) -> bool:
+        """Tell whether a message waits in Celery's queue for a worker."""
+        try:
+            return bool(self._redis.llen(QUEUE))
+        except (RedisError, OSError):
+            return False
+
     def next_ring(self, seconds: float) -> int | None:
         """Wait for a ring, as a worker that is awake: an attempt's number, 0 to look what waits, or None."""
         try:

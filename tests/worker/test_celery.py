@@ -60,6 +60,7 @@ def test_rings_that_nobody_is_awake_for_are_one_message_and_one_word(bell: Celer
         bell.attempt_queued(number)
     assert len(queue(own_redis)) == 1
     assert [bell.next_ring(0.01), bell.next_ring(0.01)] == [0, None], "whoever wakes up looks what waits, once"
+    assert bell.is_waking()
     bell.attempt_queued(6)
     assert len(queue(own_redis)) == 1, "the message stands for all that waits"
 
