@@ -80,10 +80,10 @@ class Chaos:
         for number in numbers:
             self.service.restart_worker(number)
 
-    def forget_the_queue(self) -> None:
-        """Kill Redis while the queue holds work, and start it again with nothing."""
+    def forget_the_queue(self, *, after: int | None = None) -> None:
+        """Kill Redis while the queue holds work, when so many calls were taken in, and start it again with nothing."""
         self.kill_workers(0, 1)
-        self.after(len(self.answers) + 40)
+        self.after(after or len(self.answers) + 40)
         self.redis.stop(signal.SIGKILL)
         time.sleep(0.5)
         self.redis.start()
@@ -157,7 +157,7 @@ def test_without_the_sweep_the_same_faults_lose_work(make_chaos: Callable[..., C
     chaos = make_chaos(RETRYCONTRACT_SWEEP_SECONDS="0")
     with chaos.load(120, each_second=40):
         chaos.after(20)
-        chaos.forget_the_queue()
+        chaos.forget_the_queue(after=120)  # a ring that came later would have all judged that waits
     chaos.wait_for_verdicts(LEASE_SECONDS + 4)
     print(f"kills={chaos.kills} redis_restarts=1 submitted=120 lost={chaos.waiting()}")
     assert chaos.waiting() > 0
