@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from retrycontract.store.fields import SqlLiteral
 from retrycontract.store.models import Attempt, Call
-from retrycontract.store.models.attempts import CONTINUED
+from retrycontract.store.models.calls import CONTINUED
 
 pytestmark = [
     pytest.mark.django_db,

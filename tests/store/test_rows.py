@@ -18,7 +18,7 @@ from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.matching import Submission
 from retrycontract.store.fields import ALPHABET, JSONText, new_id
 from retrycontract.store.models import ApiKey, AppendOnlyError, Call, Door, Event, ToolVersion
-from retrycontract.store.models.attempts import MAX_CANDIDATES, candidates
+from retrycontract.store.models.calls import MAX_CANDIDATES, candidates
 from retrycontract.store.sealing import UnreadableError, keyed_hash, seal, unseal
 from tests.factories import make_agent, make_blocked, make_tool
 

@@ -17,7 +17,6 @@ from retrycontract.store.models.answers import HINT_FOR, StandingHint
 from retrycontract.store.models.attempts import (
     CALL_TO_DECIDE,
     CLAIMABLE,
-    CONTINUED,
     LEASED_BY,
     NEWEST,
     NEXT_WAITING,
@@ -25,7 +24,7 @@ from retrycontract.store.models.attempts import (
     TO_JUDGE,
     WAITING,
 )
-from retrycontract.store.models.calls import AS_COUNTED, AS_SEEN, CALL_OF_AGENT
+from retrycontract.store.models.calls import AS_COUNTED, AS_SEEN, CALL_OF_AGENT, CONTINUED
 from retrycontract.store.models.tools import TOOL_BY_NAME
 from retrycontract.store.statements import Statement
 from tests.factories import WRONG, make_agent, make_tool, submit

@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, models
-from django.db.models import Q
+from django.db.models import Case, Q, When
 
 from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState
+from retrycontract.contract.matching import Submission
 from retrycontract.contract.outputs import MAX_MODEL, Kind
 from retrycontract.store import call_texts
 from retrycontract.store.fields import JSONText, SqlLiteral, literals, new_call_id
@@ -330,3 +331,34 @@ class Call(models.Model):
     def _assign(self, changes: dict[str, Any]) -> None:
         for name, value in changes.items():
             setattr(self, name, value)
+
+
+MAX_CANDIDATES = 50  # open calls of one session and tool that matching looks at
+
+
+def candidates(agent: Agent, submission: Submission) -> list[Call]:
+    """List the agent's open calls that a submission may continue, oldest first; without a session there are none."""
+    if submission.session_id is None:
+        return []
+    found = CONTINUED.rows(
+        agent_id=agent.pk,
+        tool_call_id=submission.tool_call_id,
+        session_id=submission.session_id,
+        tool_name=submission.tool_name,
+    )
+    # Read newest first, so that the bound leaves out the oldest; matching takes them in the order in which they began.
+    return sorted(found, key=lambda call: call.pk)
+
+
+def _continued(agent_id: Any, tool_call_id: Any, session_id: Any, tool_name: Any) -> CallQuerySet:
+    """Keep the open calls that a submission without our id may continue, the newest first."""
+    by_id = Q(last_tool_call_id=tool_call_id)
+    found = Call.objects.open().filter(by_id | Q(tool_name=tool_name), agent_id=agent_id, session_id=session_id)
+    # What bears the same id is looked at first, however many calls of the tool were left open.
+    return found.order_by(Case(When(by_id, then=0), default=1), "-pk")
+
+
+CONTINUED = Statement(
+    lambda **wanted: _continued(**wanted).select_related("agent", "tool", "version")[:MAX_CANDIDATES],
+    "agent_id", "tool_call_id", "session_id", "tool_name",
+)  # fmt: skip
