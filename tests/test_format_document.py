@@ -108,6 +108,6 @@ def test_the_bounds_of_metadata_are_those_that_the_document_names() -> None:
     )
     assert outcome.tool_result is not None
     twin = outcome.tool_result.metadata
-    assert len(outcome.errors) == len(twin["errors"]) + twin["errors_left_out"] == 1_600
+    assert len(outcome.errors) == len(twin["errors"]) + twin["errors_left_out"] == 1_001
     assert "`metadata.errors_left_out`" in DOCUMENT
     assert f"the first {MAX_LISTED}" in DOCUMENT

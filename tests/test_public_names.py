@@ -66,7 +66,7 @@ def test_a_public_name_and_its_methods_have_a_docstring(name: str) -> None:
 
 def test_the_methods_of_the_contract_are_looked_at() -> None:
     methods = {name for name, _ in public_methods(retrycontract.RetryContract)}
-    assert methods == {"check", "check_unasked", "configuration", "last_outcome", "register"}
+    assert methods == {"check", "check_unasked", "configuration", "is_judged_apart", "last_outcome", "register"}
     assert "to_json" in dict(public_methods(retrycontract.ToolResult))
     assert "from_json" in dict(public_methods(retrycontract.ValidationError))
     assert "title" in dict(public_methods(retrycontract.ErrorCode))

@@ -77,7 +77,7 @@ def test_a_blank_id_is_refused_for_attempts_that_share_it_would_be_one_calls(bla
     contract = RetryContract(tools=[Tool(name="t", input_schema={})])
     with pytest.raises(ValueError, match="give an id that is not blank"):
         contract.check("t", blank, {})
-    with pytest.raises(ValueError, match="give an id that is not blank"):
+    with pytest.raises(ValueError, match="give each an id of its own"):
         contract.check("t", "1", {}, session_id=blank)
     with pytest.raises(ValueError, match="the name of a tool is empty"):
         contract.register(Tool(name=blank, input_schema={}))

@@ -120,10 +120,17 @@ def test_a_word_that_says_nothing_is_forgiven_in_a_name(value: str, option: str,
 
 
 @pytest.mark.parametrize("pair", ["SIGILL/SIGKILL", "EPIPE/ESPIPE", "unlocked/unblocked", "pp_AN/pap_AN"])
-def test_a_consonant_more_makes_another_value(pair: str) -> None:
+def test_a_consonant_more_makes_another_value_of_a_vocabulary(pair: str) -> None:
     one, other = pair.split("/")
-    assert unmistakable(one, [other]) is None
-    assert unmistakable(other, [one]) is None
+    terms = ["amber", "beige", "coral", "denim", "ebony", "fawn", "green", "hazel", "ivory", "jade", "lilac", "mauve"]
+    assert unmistakable(one, [other, *terms]) is None
+    assert unmistakable(other, [one, *terms]) is None
+
+
+@pytest.mark.parametrize("pair", ["cirle/circle", "sqare/square", "markdon/markdown", "pendng/pending"])
+def test_of_a_few_choices_a_letter_that_was_left_out_tells_which(pair: str) -> None:
+    sent, meant = pair.split("/")
+    assert unmistakable(sent, ["html", meant, "never"]) == meant
 
 
 def test_where_case_tells_values_apart_none_is_forgiven_for_its_case() -> None:

@@ -26,7 +26,7 @@ def test_the_loops_load_no_provider_no_http_and_no_server_package() -> None:
     ours = {".".join(name.split(".")[:2]) for name in loaded if name.split(".")[0] in ("retrycontract", "dashboard")}
     assert ours == {
         "retrycontract", "retrycontract.contract", "retrycontract.in_process", "retrycontract.config",
-        "retrycontract.children", "retrycontract.judging", "retrycontract.languages",
+        "retrycontract.checking", "retrycontract.children", "retrycontract.judging", "retrycontract.languages",
         "retrycontract.loops",
     }  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.serving.service import AgentClient, Service
+from tests.serving.threads import eventually
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -91,9 +92,15 @@ def test_the_log_of_a_failure_has_its_fields_and_no_value(agent: AgentClient, ju
     seen = len(judged_service.log)
     value = "a-value-that-nobody-may-log"
     agent.submit("write_file", "logged", {"path": "a", "encoding": value}, correlation_id="scenario-6")
-    said = judged_service.log[seen:]
-    lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
-    failure = next(line for line in lines if line.get("correlation_id") == "scenario-6" and "tool_name" in line)
+    found: list[Any] = []
+
+    def is_logged() -> bool:  # a worker answers first and writes then
+        lines = [json.loads(line) for line in judged_service.log[seen:].splitlines() if line.startswith("{")]
+        found[:] = [line for line in lines if line.get("correlation_id") == "scenario-6" and "tool_name" in line]
+        return bool(found)
+
+    eventually(is_logged)
+    said, failure = judged_service.log[seen:], found[0]
     assert (failure["message"], failure["level"]) == ("Tool validation failed", "warn")
     assert (failure["tool_name"], failure["error_count"], failure["retry_attempt"]) == ("write_file", 1, 1)
     assert failure["errors"] == [{"path": "/encoding", "code": "VAL-008"}]

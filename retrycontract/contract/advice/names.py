@@ -17,6 +17,7 @@ SHORT = 3  # letters of a word that any other letter makes another word of
 EXTREMES = {"min", "max"}
 MOST_SLIPS = 3  # letters left out, put in, exchanged or swapped; beyond that it is another word
 WORD_LENGTH = 4  # letters of a word in which two that changed places are a slip; other slips need longer words
+FEW = 12  # choices that somebody has listed by hand; more are a vocabulary
 LONG = 10  # letters of a word in which two slips are no other word
 # Words that fingers make of each other.
 CONFUSED = """
@@ -100,13 +101,15 @@ def unmistakable(value: object, options: Iterable[object], *, of: str | None = N
     if len({text.casefold() for text in texts}) < len(texts):
         return None  # case tells these apart
     guess = did_you_mean(value, candidates)
-    if guess is None or not _is_unmistakable(str(value), guess, of):
+    # Of a long list of terms a letter more or less is another term: 'EPIPE' and 'ESPIPE', 'chlorate' and 'chlorite'.
+    is_vocabulary = of is None and len(texts) > FEW
+    if guess is None or not _is_unmistakable(str(value), guess, of, is_vocabulary=is_vocabulary):
         return None
     rival = did_you_mean(value, [option for option in candidates if option != guess])
     return guess if rival is None or _far(value, rival) > _far(value, guess) else None
 
 
-def _is_unmistakable(value: str, guess: str, of: str | None) -> bool:
+def _is_unmistakable(value: str, guess: str, of: str | None, *, is_vocabulary: bool) -> bool:
     if _fold(value) == _fold(guess):
         return True
     ours, theirs = _words(value), _words(guess)
@@ -115,7 +118,7 @@ def _is_unmistakable(value: str, guess: str, of: str | None) -> bool:
     apart = [(one, other) for one, other in zip(ours, theirs, strict=True) if one != other]
     # Beside words that are right a short one is as plain as a long one alone.
     least = WORD_LENGTH + (len(ours) == 1)
-    consonants = LONG if of is None else least  # in values 'EPIPE' and 'ESPIPE' are two words
+    consonants = LONG if is_vocabulary else least
     if all(
         _is_slip(*pair, left=2 if min(map(len, pair)) >= LONG else 1, least=least, consonants=consonants)
         for pair in apart
