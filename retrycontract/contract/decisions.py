@@ -64,11 +64,6 @@ class DecisionEntry:
     group: str = ""  # what the form for many calls says of it; empty where it fits a single output only
     not_of: frozenset[Kind] = frozenset()
 
-    @property
-    def may_choose_grant(self) -> bool:
-        """Tell whether the operator says how many attempts follow."""
-        return self.grants[0] != self.grants[2]
-
 
 DECISIONS: dict[Decision, DecisionEntry] = {
     Decision.HINT: DecisionEntry(

@@ -84,18 +84,18 @@ def whole_errors(errors: Iterable[Any] | None) -> list[ValidationError]:
 
     Raises TypeError for anything else: a list that silently lost an error would tell the model that less is wrong.
     """
-    return [_whole(error, place) for place, error in enumerate(errors or ()) if error is not None]
-
-
-def _whole(error: Any, place: int) -> ValidationError:
-    if isinstance(error, str):
-        return ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, "", error)
-    if not isinstance(error, ValidationError):
-        raise TypeError(f"errors[{place}] is a {type(error).__name__}: give a ValidationError, or its message as text")
-    if None not in (error.error_code, error.field_path, error.message, error.severity, error.keyword):
-        return error
-    return ValidationError(
-        error.error_code or ErrorCode.OBJECT_SCHEMA_VIOLATION, error.field_path or "", error.message or "",
-        ErrorSeverity.ERROR if error.severity is None else error.severity,
-        error.expected_value, error.actual_value, error.keyword or "", error.hint, error.patch,
-    )  # fmt: skip
+    found: list[ValidationError] = []
+    for place, error in enumerate(errors or ()):
+        if isinstance(error, str):
+            found.append(ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, "", error))
+        elif isinstance(error, ValidationError):
+            is_whole = None not in (error.error_code, error.field_path, error.message, error.severity, error.keyword)
+            found.append(error if is_whole else ValidationError(
+                error.error_code or ErrorCode.OBJECT_SCHEMA_VIOLATION, error.field_path or "", error.message or "",
+                ErrorSeverity.ERROR if error.severity is None else error.severity,
+                error.expected_value, error.actual_value, error.keyword or "", error.hint, error.patch,
+            ))  # fmt: skip
+        elif error is not None:
+            given = type(error).__name__
+            raise TypeError(f"errors[{place}] is a {given}: give a ValidationError, or its message as text")
+    return found

@@ -15,13 +15,19 @@ from retrycontract.contract.lifecycle import CallState
 
 # Their agents were told to wait: what they send next is the answer to that, even when they count no turns.
 WAITING = (CallState.BLOCKED, CallState.GUIDED)
-# What a template leaves that nobody filled in, alone or between signs: blanks, its placeholder, the word for nothing.
-# Whatever it was to name, all conversations would share it. A GUID in braces has hyphens.
+# What a template leaves that nobody filled in: blanks, a placeholder anywhere, a word for nothing alone or between
+# signs, or the field's own name. Whatever it was to name, all conversations would share it. A GUID may stand in braces.
 UNFILLED = re.compile(
     r"""\s*
-    | .*(?: \{\s*[A-Za-z_][\w.\ ]*\} | \{\}
-        | <[A-Za-z_][\w.\ -]*> | %\([A-Za-z_]\w*\)[sd] | \[object\ \w+\] | \$[A-Za-z_]\w* ).*
+    | .*(?: \{(?!\s*"|[0-9A-Fa-f-]{32,36}\})[^{}]*\} | %7B.*%7D | <[^<>]+> | \$[A-Za-z_({] | %\([A-Za-z_]\w*\)[sd]
+        | \[object\ \w+\] ).*
     | (?:.*[\s:/|._-])? (?: %[sd] | undefined | None | null | nil | NaN | NULL ) (?:[\s:/|._-].*)?
+    | [\s{(]*[0-]{32,36}[\s})]*  # a GUID that nobody set
+    | (?i:\s*(?: \(?(?:none|null|nil)\)? | nan | (?:undefined)+ | string | todo | tbd | xxx+ | placeholder
+        | change[\ _-]?me         | %\w+%? | \[[a-z_\ -]+\] | __[a-z_]+__ | your[\ _-].* | [@:]session
+        | (?:session|conversation|thread|chat)[\ _-]?(?:id|key)
+        | (?:\w+\.)*(?:str|uuid\d?|guid|objectid|randomuuid|newguid)\(.*\)  # a call that was quoted
+        | java\.[\w.]+(?:@[0-9a-f]+)? | system\.[a-z]\w* )\s*)
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -108,15 +114,14 @@ def match(submission: Submission, open_calls: Sequence[Call], *, is_one_conversa
         return same_id[-1]
     if submission.session_id is None:
         return None
-    later = [call for call in open_calls if _continues(submission, call)]
+    turn = submission.turn
+    later = [
+        call
+        for call in open_calls
+        if call.session_id == submission.session_id
+        and call.tool_name == submission.tool_name
+        and (call.state in WAITING if turn is None or call.last_turn is None else turn > call.last_turn)
+    ]
     if len(later) > 1:
         raise AmbiguousCallError(later)
     return later[0] if later else None
-
-
-def _continues(submission: Submission, call: OpenCall) -> bool:
-    if call.session_id != submission.session_id or call.tool_name != submission.tool_name:
-        return False
-    if submission.turn is None or call.last_turn is None:
-        return call.state in WAITING
-    return submission.turn > call.last_turn

@@ -82,7 +82,18 @@ class _Draft:
             else:
                 del container[token]
         elif isinstance(container, list):
-            _change_item(container, name, token, value)
+            if name == "add" and token == "-":
+                container.append(value)
+                return
+            index = pointers.index_of(token)
+            if index is None or index >= len(container) + (name == "add"):
+                raise LookupError(f"there is no item {token!r}")
+            if name == "add":
+                container.insert(index, value)
+            elif name == "replace":
+                container[index] = value
+            else:
+                del container[index]
         else:
             raise LookupError(f"nothing can be changed at {path!r}")  # noqa: TRY004 - the document's shape, not a type
 
@@ -105,18 +116,3 @@ class _Draft:
 
 def _is_pointer(text: Any) -> TypeGuard[str]:
     return isinstance(text, str) and text[:1] in ("", "/")
-
-
-def _change_item(container: list[Any], name: str, token: str, value: Any) -> None:
-    if name == "add" and token == "-":
-        container.append(value)
-        return
-    index = pointers.index_of(token)
-    if index is None or index >= len(container) + (name == "add"):
-        raise LookupError(f"there is no item {token!r}")
-    if name == "add":
-        container.insert(index, value)
-    elif name == "replace":
-        container[index] = value
-    else:
-        del container[index]

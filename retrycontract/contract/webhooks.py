@@ -88,9 +88,10 @@ SPREAD: Final = 0.1  # the share of a pause that chance may add, so that not eve
 FIRST_REST: Final = timedelta(seconds=5)
 LONGEST_REST: Final = timedelta(minutes=5)  # a receiver that is down costs one try in five minutes, however much waits
 LONGEST_ASKED: Final = timedelta(days=1)  # a receiver cannot put a message off for longer
-# Nine digits: with more of them `timedelta` may raise, and headers are a receiver's to choose.
-_SECONDS: Final = re.compile(r"[0-9]{1,9}")
-_HTTP_DATE: Final = "%a, %d %b %Y %H:%M:%S GMT"
+# With more digits `timedelta` may raise, and headers are a receiver's to choose.
+MOST_DIGITS: Final = 9
+# Of RFC 9110, 5.6.7: two are obsolete, and to be read all the same.
+_HTTP_DATES: Final = ("%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %d %H:%M:%S %Y")
 
 
 def pause_of_message(tries: int, chance: float) -> timedelta:
@@ -109,11 +110,12 @@ def rest_of_receiver(failures: int) -> timedelta:
 def asked_pause(retry_after: str, now: datetime) -> timedelta:
     """Read a Retry-After header, seconds or a date; none for what is neither, a day at most."""
     asked = timedelta()
-    if _SECONDS.fullmatch(retry_after):
-        asked = timedelta(seconds=int(retry_after))
-    else:
+    if retry_after.isascii() and retry_after.isdigit():
+        digits = retry_after.lstrip("0")
+        asked = timedelta(seconds=int(digits or 0)) if len(digits) <= MOST_DIGITS else LONGEST_ASKED
+    for form in _HTTP_DATES:
         with suppress(ValueError):
-            asked = datetime.strptime(retry_after, _HTTP_DATE).replace(tzinfo=UTC) - now
+            asked = datetime.strptime(retry_after, form).replace(tzinfo=UTC) - now
     return min(max(asked, timedelta()), LONGEST_ASKED)
 
 

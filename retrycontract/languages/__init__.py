@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from retrycontract.children.pool import ChildDiedError, ChildUnavailableError, Death, shared_pool
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.source_code import Compiler, Language, SourceFault
@@ -27,18 +25,18 @@ def compiler_of(language: Language) -> Compiler:
     """Give what compiles the files of a language; raises MissingGrammarError where its grammar is not installed."""
     # Asked when the tool is registered, so that a missing grammar is no surprise at the first file.
     require_compiler(language)
-    return compiler_here(language) if language in QUICK else partial(_compile_apart, language)
+
+    def compile_apart(source: str) -> tuple[SourceFault, ...]:
+        try:
+            faults = shared_pool().run("compile", (language.value, source)).answer
+        except ChildDiedError as died:
+            return (FAULTS[died.death],)
+        return tuple(SourceFault(FaultKind(kind), *rest) for kind, *rest in faults)
+
+    return compiler_here(language) if language in QUICK else compile_apart
 
 
 def require_compiler(language: Language) -> None:
     """Make sure that the files of a language can be checked here; raises MissingGrammarError."""
     if language in GRAMMARS:
         require_grammar(language)
-
-
-def _compile_apart(language: Language, source: str) -> tuple[SourceFault, ...]:
-    try:
-        faults = shared_pool().run("compile", (language.value, source)).answer
-    except ChildDiedError as died:
-        return (FAULTS[died.death],)
-    return tuple(SourceFault(FaultKind(kind), *rest) for kind, *rest in faults)

@@ -130,22 +130,16 @@ def _placeholder(statements: list[ast.stmt]) -> SourceFault | None:
     said = [each for each in statements if not (isinstance(each, ast.Expr) and _is_text(each.value))]
     if not said:
         return None if statements else placeholder("comments")
-    if all(
-        isinstance(each, ast.Expr) and not any(isinstance(node, EFFECTS) for node in ast.walk(each)) for each in said
-    ):
-        return placeholder("`...`" if any(map(_is_ellipsis, said)) else "names")
-    return None
+    values = [each.value for each in said if isinstance(each, ast.Expr)]
+    if len(values) < len(said) or any(isinstance(node, EFFECTS) for value in values for node in ast.walk(value)):
+        return None
+    has_ellipsis = any(isinstance(value, ast.Constant) and value.value is ... for value in values)
+    return placeholder("`...`" if has_ellipsis else "names")
 
 
 def _is_text(value: ast.expr) -> bool:
     return isinstance(value, ast.JoinedStr) or (
         isinstance(value, ast.Constant) and isinstance(value.value, str | bytes)
-    )
-
-
-def _is_ellipsis(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and statement.value.value is ...
     )
 
 

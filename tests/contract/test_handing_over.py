@@ -51,6 +51,16 @@ WITHHELD_FENCES = (
             "Είναι εντάξει;", "هل هذا صحيح؟", "可以吗", "よろしいでしょうか", "Bitte bestätigen Sie.",
             "J'attends votre accord.", "Жду подтверждения.", "Vergiss es.", "Olvídalo.", "算了。",
             "Ich bin mir nicht sicher.", "Me equivoqué.", "En ole varma", "Niet uitvoeren.",
+            "-- draft, v1", "(Draft only)", "Entwurf, v2", "Waiting on approval.", "Still waiting on your go-ahead.",
+            "The above is a test.", "This was only a test.", "❌ No.", "🚫 Blocked by policy.",
+            "That is the output format.",
+            "やっぱりやめます。", "やはり止めておきます。", "Lieber nicht.", "Je me ravise, finalement.",
+            "Pensándolo bien, no.",
+            "Ripensandoci, meglio di no.", "Pensando bem, melhor não fazer.", "Bij nader inzien toch maar niet.",
+            "Jednak nie, rozmyśliłem się.", "Jag ångrar mig nu.", "Jeg har ombestemt meg.", "Я передумал это делать.",
+            "我改变主意了，不做了。", "다시 생각해보니 안 할게요.", "Vazgeçtim, kalsın böyle.",
+            "Saya berubah pikiran soal ini.",
+            "لقد غيرت رأيي الآن.", "שיניתי את דעתי בנושא.", "मैंने इरादा बदल दिया है।", "Tôi đổi ý rồi nhé.",
         )
     ),
     # What stands before: somebody else's words, what is only thought of, a label that announces nothing.
@@ -62,14 +72,25 @@ WITHHELD_FENCES = (
             "Platzhalter:", "Nach Ihrer Freigabe sende ich:", "Esto sería un error:", "En théorie :",
             "Пользователь написал:", "理论上：", "Suppose that she agrees. Then:", "Should I send it? It is this:",
             "Örneğin:", "Till exempel:", "Ví dụ:", "Contohnya:", "Για παράδειγμα:", "לדוגמה:", "Esimerkiksi:",
-            "Például:",
+            "Például:", "Nope.", "Nah.", "Nein.", "Нет.", "いいえ。", "❌", "👎", "Expected output format:",
+            "Expected output:",
+            "Output format:", "Your response structure:", "Ausgabeformat:", "Format de sortie :", "Formato de salida:",
+            "Формат вывода:", "输出格式：", "出力形式：", "ERROR: previous output was", "My last answer was:",
+            "Die vorherige Ausgabe war:", "La sortie précédente était :", "Предыдущий ответ был:",
+            "The following is a test:",
         )
     ),
 )  # fmt: skip
+SHOWING_TAGS = ("example", "Sample", "template", "json example", "draft", "wrong", "schema")
 
 
 @pytest.mark.parametrize(
-    "answer", [*(each.format(VALUE) for each in WITHHELD), *(each.format(FENCED) for each in WITHHELD_FENCES)]
+    "answer",
+    [
+        *(each.format(VALUE) for each in WITHHELD),
+        *(each.format(FENCED) for each in WITHHELD_FENCES),
+        *(f"{fence}{tag}\n{VALUE}\n{fence}" for tag in SHOWING_TAGS for fence in ("```", "~~~~")),
+    ],
 )
 def test_no_response_is_taken_out_of_words_that_withhold_it(answer: str) -> None:
     is_valid, keyword = judged(answer)
@@ -94,7 +115,15 @@ HANDED_OVER_FENCES = (
     "{}\nViel Erfolg!", "{}\nN'hésitez pas si vous avez d'autres questions.", "You asked: should I go? Yes:\n{}",
     "Booking the table:\n{}", "Ich buche jetzt den Flug:\n{}", "{}\nEspero que te sirva.",
     "{}\nЭто бронирует два места.", "{}\nThis reads the file.", "It was missing before, which was wrong. Now:\n{}",
-    "İstediğiniz gibi:\n{}", "修正しました：\n{}", "답변:\n{}",
+    "İstediğiniz gibi:\n{}", "修正しました：\n{}", "답변:\n{}", "Nope, here is the right one:\n{}", "✅\n{}",
+    "Here is the answer in the requested format:\n{}", "Here's the output in the required JSON format:\n{}",
+    "Corrected JSON format:\n{}", "{}\nCreates a draft e-mail.",
+    "{}\nThe test passed.", "{}\nBooks a table, two seats.", "{}\n- goes north",
+    "Going back to the previous page:\n{}", "Resuming the previous session:\n{}", "The next action is:\n{}",
+    "⚠️ This restarts the server:\n{}", "{}\n⚠️ It restarts the server.", "Warning: this restarts the server.\n{}",
+    "やっぱりこれにします。\n{}", "{}\nこれで会議室を予約します。", "{}\nDas bucht zwei Plätze.",
+    "{}\nOverwrites the old file.",
+    "I fixed my previous answer:\n{}",
 )  # fmt: skip
 
 

@@ -14,11 +14,22 @@ UNFILLED = [
     "${SESSION}", "$SESSION", "{}",
     "%s", "%(session)s", "<session-id>", "<your session>", "undefined", "None", "null", "nil", "NaN", "NULL",
     "[object Object]",
-    "user-{user_id}", "chat:undefined", "session-None", "None/None", "thread_null", "run ${RUN}",
+    "user-{user_id}", "chat:undefined", "{0}", "{session-id}", "{sessionId!r}", "{session['id']}",
+    "%SESSION%", "${session:-}", "$(SESSION)",
+    "<%= session %>", "{% session %}", "%7Bsession%7D", "[session_id]", "__SESSION__", "YOUR_SESSION_ID",
+    "your session", "@session",
+    "00000000-0000-0000-0000-000000000000", "{00000000000000000000000000000000}", "(null)", "undefinedundefined",
+    "%session_id", "System.Object", "java.lang.Object@1b6d3586", "uuid.uuid4()", "str(uuid4())", "ObjectId()",
+    "crypto.randomUUID()", "TODO", "changeme", "xxxx", "Placeholder",
+    "string", "session_id", "sessionId", "thread-id", "none", "session-None", "None/None", "thread_null", "run ${RUN}",
 ]  # fmt: skip
 FILLED = [
     " a ", "s-1", "0", "{6F9619FF-8B86-D011-B42D-00C04FC964FF}", "none-such-street", "nonesuch", "nullable",
-    "thread_AbC123", "Ünïcode 会話", "a%20b", "50%", "user@example.com", "nothing", "a<b", "x{1,2}", "5f0c…", "$5",
+    "thread_AbC123", "Ünïcode 会話", "a%20b", "50%", "user@example.com", "nothing", "a<b",
+    "00000000-0000-0000-0000-000000000001", "0000", "todo-list-5", "system.7", "f(x)", "xx", "%",
+    "session-7", "chat 12", "stringer", "yours", "[7]", "a[b]",
+    '{"chat": "5f0c"}',
+    "5f0c…", "$5",
     "Nancy", "annull",
 ]  # fmt: skip
 

@@ -85,7 +85,7 @@ CASES: dict[str, tuple[Any, Any, list[dict[str, Any]], str]] = {
         [{"op": "remove", "path": "/namespace"}], "leave out 'namespace' instead of sending null",
     ),
     "null-as-text-for-an-optional": (
-        fields(n=WHOLE), {"n": "None"}, [{"op": "remove", "path": "/n"}], "leave out 'n' instead of sending null",
+        fields(n=WHOLE), {"n": "None"}, [{"op": "remove", "path": "/n"}], "leave out 'n' instead of sending \"None\"",
     ),
     "null-for-a-required-with-a-default": (
         fields("n", n={"type": "integer", "default": 7}), {"n": None}, [replaced("/n", 7)],
@@ -309,6 +309,24 @@ NO_NEAR_MISS: dict[str, tuple[Any, Any]] = {
     ),
     "renamed-it-would-be-wrong": (fields("path", path=TEXT), {"pth": {"a": 1}}),
     "two-homes": (fields(a=fields(n=WHOLE), b=fields(n=WHOLE)), {"n": 1, "a": {}, "b": {}}),
+    **{
+        f"none-{n}-of-what-has-a-default": (fields(*required, v=field), {"v": word})
+        for word in ("none", "None", "NONE", " null ", "n/a", "nil")
+        for required in ((), ("v",))
+        for n, field in enumerate(
+            (
+                {"enum": ["gzip", "zstd"], "default": "gzip"},
+                {"enum": ["gzip", "zstd"]},
+                WHOLE | {"default": 30},
+                YES | {"default": True},
+                TEXTS | {"default": ["all"]},
+                {"type": "number", "default": 0.5},
+                {"type": "object", "default": {"a": 1}},
+                {"const": "basic", "default": "basic"},
+            )
+        )
+    },
+    "none-for-a-required-array": (fields("tags", tags=TEXTS), {"tags": "none"}),
     "constant-out-of-nowhere": (fields(confirm={"const": True}), {"confirm": False}),
     "object-for-another-constraint": ({"minProperties": 2}, {"a": 1}),
 }
@@ -326,6 +344,7 @@ def test_where_one_would_have_to_guess_nothing_is_proposed(schema: Any, value: A
     [
         (fields("tags", tags=TEXTS), {}, "provide the missing 'tags' field ([] if there are none)"),
         (fields("tags", tags=TEXTS), {"tags": None}, "send 'tags' as an array ([] if there is nothing to send)"),
+        (fields("tags", tags=TEXTS), {"tags": "none"}, "send 'tags' as an array ([] if there is nothing to send)"),
         (fields("o", o={"type": "object"}), {"o": None}, "send 'o' as an object ({} if there is nothing to send)"),
     ],
 )  # fmt: skip

@@ -127,10 +127,34 @@ def test_a_consonant_more_makes_another_value_of_a_vocabulary(pair: str) -> None
     assert unmistakable(other, [one, *terms]) is None
 
 
-@pytest.mark.parametrize("pair", ["cirle/circle", "sqare/square", "markdon/markdown", "pendng/pending"])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        "cirle/circle",
+        "sqare/square",
+        "markdon/markdown",
+        "pendng/pending",
+        "econmy/economy",
+        "recieve/receive",
+        "nroth/north",
+    ],
+)
 def test_of_a_few_choices_a_letter_that_was_left_out_tells_which(pair: str) -> None:
     sent, meant = pair.split("/")
     assert unmistakable(sent, ["html", meant, "never"]) == meant
+
+
+READS_AS_WELL = """
+    inulin/insulin sliver/silver calm/clam bread/beard angel/angle board/broad tarp/trap grid/gird wader/wander
+    oder/order capain/captain crane/carne perfer/prefer Sliver/silver sliver_plan/silver_plan
+"""
+
+
+@pytest.mark.parametrize("pair", READS_AS_WELL.split())
+def test_a_choice_that_reads_as_a_word_of_its_own_is_taken_for_none(pair: str) -> None:
+    one, other = pair.split("/")
+    assert unmistakable(one, [other, "zzz"]) is None
+    assert unmistakable(other, [one, "zzz"]) is None
 
 
 def test_where_case_tells_values_apart_none_is_forgiven_for_its_case() -> None:

@@ -109,6 +109,21 @@ TALK = (
     "네, 파일을 만들었습니다.",
 )
 
+# As data, or as a place-holder: many languages would take them.
+INSTEAD = (
+    'reason: "I cannot help with that"\nstatus: declined', "status: refused", "error: cannot comply", "Refused: policy",
+    '{"error": "I cannot help with that"}', '{"status": "declined", "reason": "Not allowed, by policy."}',
+    'error = "I cannot help with that"', "Error: context length exceeded", "[File content omitted for brevity]",
+    "<content of the file>", "{{ file contents here }}", "<tool_call>write_file</tool_call>", "<function_calls>",
+    'motivo: "Lo siento, no puedo ayudarte con eso."\nestado: rechazado', "статус: отклонено", '{"状态": "拒绝"}',
+    '[{"error": "I cannot help with that"}]', "- status: refused",
+    "---\nerror: |\n  Lo siento, no puedo ayudar.\n",
+    "# Error\nCannot comply", "**Error:** refused", "<error>I cannot help with that</error>", "... (truncated)",
+    "[...]", "[此处省略文件内容]", "（内容省略）", "<FILE_CONTENT>", '"[content omitted]"', "`[content omitted]`",
+    "[content omitted]\n[end]", "// ... existing code ...", '{"error": "Refused.",\n "code": 403}',
+    '{"grund": "Ich kann diese Datei leider nicht erstellen."}', "状態: 拒否", "[Inhalt der Datei ausgelassen]",
+)  # fmt: skip
+
 
 @pytest.mark.parametrize("name", EVERY_LANGUAGE)
 @pytest.mark.parametrize("answer", REFUSALS[:4] + TALK[:4])
@@ -117,6 +132,11 @@ def test_no_language_takes_a_refusal_or_small_talk_for_a_file(name: str, answer:
     (error,) = found.errors
     assert (error.error_code, error.field_path, found.is_parsed) == (ErrorCode.INVALID_JSON_SYNTAX, "", False)
     assert error.keyword == ("refused" if answer in REFUSALS else "only_talk")
+
+
+@pytest.mark.parametrize("answer", INSTEAD)
+def test_no_language_takes_what_stands_in_a_files_place(answer: str) -> None:
+    assert [name for name in EVERY_LANGUAGE if check(name, answer).is_valid] == []
 
 
 @pytest.mark.parametrize("name", ["a.yaml", "a.sh", "a.py", "a.md", "a.txt", "a.rb"])
@@ -261,6 +281,19 @@ RIGHT = (
     ("a.yaml", "title: I cannot log in\nbody: x\n"),
     ("a.yaml", "# about\nkey: value\n"),
     ("a.yaml", "{a: 1}"),
+    ("a.yaml", "[one, two]"),
+    ("a.yaml", "[one]"),
+    ("a.toml", "[table]\n"),
+    ("a.html", "<p>[the table of contents]</p>\n"),
+    ("a.js", "(setup)();\n"),
+    ("a.yaml", "status: active\nmessage: all is well\n"),
+    ("a.yaml", "errors:\n  refused: The offer was refused.\n"),
+    ("a.yaml", f'{F}yaml\nreason: "I cannot help with that"\nstatus: declined\n{F}'),
+    ("a.yaml", f"{F}yaml\n[File content omitted for brevity]\n{F}"),
+    ("a.json", '{"status": "ok", "message": "saved"}'),
+    ("a.json", '{"order": 7, "status": "refused"}'),
+    ("a.py", "status: str\n"),
+    ("a.md", "[the list of rules](rules.md)\n"),
     ("a.yaml", '"quoted key": 1\n'),
     ("a.yaml", f"{F}yaml\nplain words\n{F}"),
     ("a.yaml", f"{F}yaml\ntitle: I cannot log in\n{F}"),

@@ -59,8 +59,61 @@ TELLING = [
     "docker login --password-stdin <<< §",
     "printf '%s' § | docker login --password-stdin",
     'expect "password:"\nsend "§\\r"',
+    "<wsse:Password Type='x#PasswordText'>§</wsse:Password>",
+    "<ns2:dbPassword>§</ns2:dbPassword>",
+    "<input value='§' type='password'>",
+    '<input name="password" type="text" value="§">',
+    '<property value="§" name="password"/>',
+    '<add\n  key="DbPassword"\n  value="§" />',
+    "<env-entry-name>db.password</env-entry-name><env-entry-type>String</env-entry-type><env-entry-value>§</env-entry-value>",
+    "<init-param>\n<param-name>password</param-name>\n<param-value>§</param-value>\n</init-param>",
+    "password:\n  type: string\n  default: §",
+    "inputs:\n  db_password:\n    required: true\n    default: '§'\n",
+    "? password\n: §",
+    "env:\n  - name: DB_PASSWORD\n    description: of the db\n    value: §",
+    "Password:\n§",
+    "User:\nbob\nPassword:\n\n§",
+    "password; §",
+    "${DB_PASSWORD:-'§'}",
+    "password = \"{{ db_password | default('§') }}\"",
+    "std::string password{'§'};",
+    "use the password §",
+    "with password '§'.",
+    "log in with bob / §",
+    "Log in as bob with §",
+    "login: bob/§",
+    "mit dem Passwort §",
+    "avec le mot de passe §",
+    "con la contraseña §",
+    "Adgangskoden er §",
+    "Паролата е §",
+    "паролата ми е §",
+    "Лозинка је §",
+    "lykilorðið er §",
+    "die wagwoord is §",
+    "a jelszavam §",
+    "ο κωδικός είναι §",
+    "הסיסמה שלי היא §",
+    "รหัสผ่านของฉันคือ §",
+    "z hasłem §",
+    "kata sandinya adalah §",
 ]
 HARMLESS = [
+    "<input name='username' type='text' value='bob1'>",
+    "<option id='password-policy' value='strict2'>",
+    "<input type='password' value=''>",
+    "password:\n  type: string\n  default: null",
+    "? region\n: eu-west-1",
+    "Password:\nat least 8 characters",
+    "password:\nuser: bob1x2",
+    "use the password Argon2id makes",
+    "with password SHA256",
+    "hash the password with PBKDF2WithHmac",
+    "password utf8mb4",
+    "log in with bob/alice",
+    "login: see docs/login.md and RFC6749",
+    "use the password field",
+    "- name: DB_PASSWORD\n  description: x\n- name: REGION\n  value: eu1x2",
     "secrets:\n  - name: db1\n    key: a1b2",
     "auth:\n  type: basic\n  retries: 3\n",
     "password:\n  minLength: 8\n  type: string",
@@ -91,12 +144,21 @@ HARMLESS = [
 ]
 
 
+LONG = "an ordinary line of a log, with the number 5\n" * 250
+
+
 @pytest.mark.parametrize("text", TELLING)
-@pytest.mark.parametrize("form", ["as it is", "among lines", "in JSON", "in JSON that is cut off"])
+@pytest.mark.parametrize(
+    "form",
+    ["as it is", "among lines", "in JSON", "in JSON that is cut off", "in a long text", "escaped in a long text"],
+)
 def test_a_secret_is_found_by_the_form_around_it(text: str, form: str) -> None:
     written = text.replace("§", SECRET)
     if form == "among lines":
         written = f"Read this:\n\n{written}\n\nand go on"
+    if "long text" in form:
+        inner = json.dumps({"x": written})[1:-1] if form.startswith("escaped") else written
+        written = f"{LONG}{inner}\n{LONG}"
     if form.startswith("in JSON"):
         written = json.dumps({"x": written})[: None if form == "in JSON" else -1]
     assert SECRET not in SANITIZER.redact_text(written)
@@ -105,3 +167,10 @@ def test_a_secret_is_found_by_the_form_around_it(text: str, form: str) -> None:
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_only_looks_like_it_stays(text: str) -> None:
     assert SANITIZER.redact_text(text) == text
+
+
+def test_a_token_behind_the_end_of_a_certificate_is_found() -> None:
+    token = "".join(("Zq7pV2xK9m", "Tb4Ws8Rn1L", "d6Hy3Jc5Fg", "0QaEu2"))
+    certificate = f"-----BEGIN CERTIFICATE-----\n{token[::-1]}\n-----END CERTIFICATE-----\n"
+    redacted = SANITIZER.redact_text(f"{certificate}{token}\n{certificate}")
+    assert redacted == f"{certificate}[REDACTED: RANDOM_TOKEN]\n{certificate}"

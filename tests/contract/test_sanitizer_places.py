@@ -48,6 +48,13 @@ ENCODED = [
     (f"{{\\u0022password\\u0022: \\u0022{SECRET}\\u0022}}", SECRET),
     (f'<x a="{{&quot;password&quot;:&quot;{SECRET}&quot;}}">', SECRET),
     (f"密码：{SECRET}", SECRET),
+    *[
+        (f"<a href='data:{kind};base64,{b64(text)}'>", b64(text))
+        for kind, text in (
+            ("text/plain", f"password={SECRET}"),
+            ("application/json;charset=utf-8", json.dumps({"password": SECRET})),
+        )
+    ],
     (f"ｐａｓｓｗｏｒｄ＝{SECRET}", SECRET),
     (f"contraseña: {SECRET}", SECRET),
     (f"password = “{SECRET}”", SECRET),
@@ -71,6 +78,17 @@ FILES = [
 ]  # fmt: skip
 
 ASSIGNED = [
+    *(
+        f"{before}password = {prefix}\"§\""
+        for before in ("", "let ", "val ")
+        for prefix in ("f", "F", "rf", "s", "r#", "$", "L")
+    ),
+    "password=f'§'", "const password = /*x*/ \"§\";", "f(password=f\"§-{n}\")",
+    *(
+        f"tool {flag} {option} §"
+        for flag in ("--no-password", "--password-stdin", "-genkey", "--ask-pass -v", "--token")
+        for option in ("--password", "-storepass", "--vault-password", "--token")
+    ),
     "msg=login password=\"§\"", "INFO connect api_key=§ host=db", "shipping password=§", "auth login passwd='§'",
     "let password: &str = \"§\";", "const API_KEY: &'static str = \"§\";", "let secret = String::from(\"§\");",
     "let password: Option<&str> = Some(\"§\");", "let pwd = env::var(\"X\").unwrap_or(\"§\");",
@@ -104,10 +122,25 @@ COMMANDS = [
     f"openssl rsa -passin pass:{SECRET}", f"ldapsearch -D cn=a -w {SECRET} x", f"mongosh -u a -p {SECRET} --host x",
     f"htpasswd -b f ana {SECRET}", f"7z x -p{SECRET} a.7z", f'echo "{SECRET}" | sudo -S ls',
     f'echo "ana:{SECRET}" | chpasswd', f"smbclient //x/y -U ana%{SECRET}", f"npm config set //r/:_authToken {SECRET}9",
-    f"git clone https://oauth2:{SECRET}@git.example.org/x",
+    f"git clone https://oauth2:{SECRET}@git.example.org/x", f"htpasswd -nbB ana {SECRET}",
+    f"htpasswd -c -b f ana {SECRET}", f"twine upload -u ana -p {SECRET} d",
+    f"echo {SECRET} | gh auth login --with-token",
+    f"gh auth login --with-token <<< {SECRET}", f"gh secret set X --body {SECRET}", f"lftp -u ana,{SECRET} ftp://x",
+    f"http -a ana:{SECRET} x.org", f"https --auth=ana:{SECRET} x.org", f"curl -sSu ana:{SECRET} http://x",
+    f"curl -U ana:{SECRET} http://x", f"rabbitmqctl -n r add_user ana {SECRET}",
+    f"rabbitmqctl change_password ana {SECRET}", f'nmcli dev wifi connect x password "{SECRET}"',
+    f"nmcli con modify x wifi-sec.psk {SECRET}", f"mosquitto_pub -u ana -P {SECRET} -t a",
+    f"ipmitool -P {SECRET} power",
+    f"rpcclient -U ana%{SECRET} h", f"smbclient --user='ana%{SECRET}' //x/y", f"openssl rsa -passin pass:{WORD}",
+    f"openssl passwd -6 -salt ab {SECRET}", f"useradd -p {SECRET} ana", f"unrar x -p{SECRET} a.rar",
+    f"psexec h -u a -p {SECRET} cmd", f"composer config http-basic.x.org ana {SECRET}", f'chpasswd <<< "ana:{SECRET}"',
+    f"echo {SECRET} | gpg --batch --passphrase-fd 0 -d x", f"security add-generic-password -a x -w {SECRET}",
 ]  # fmt: skip
 
 HARMLESS = [
+    'password = f"{settings.password}"', 'token = f"{user}:{pw}"', "password = f'{prefix}-{suffix}'",
+    'headers = {"Authorization": f"Bearer {token}"}', "tool --no-password --token --verbose",
+    "tool --no-cache --key-file a.pem",
     "max_tokens: 5", "da39a3ee5e6b4b0d3255bfef95601890afd80709", "8f14e45f-ceea-467f-a9c4-0e2b1d5a7c33",
     "www.example.com", "report.final.pdf", "1.2.3", "Choose a strong password and never share it.",
     "The password is required.", "The password is wrong", "password = get_password()", "password = getpass.getpass()",
@@ -116,7 +149,11 @@ HARMLESS = [
     "api_key: ${TOKEN}", "password=${DB_PASSWORD}", "password=xxxx", "api_key = \"xxxxxxxx\"",
     "API_KEY=your_api_key_here", "api_key: \"YOUR_API_KEY\"", "password: ********", "password: \"•••••\"",
     "token=...", "secret: <secret>", "Authorization: Bearer <token>", "Authorization: Bearer ${TOKEN}",
-    "curl -H \"Authorization: Bearer $TOKEN\" x", "curl -u user:$PASS x", "mysql -u root -p",
+    "nmcli device wifi list", "rabbitmqctl list_users", "twine check dist/x", "curl -sSL http://x:80/a",
+    "unrar x a.rar",
+    "http GET example.org -v", "openssl passwd -help", "useradd -m ana", "gh secret list", "lftp -u ana ftp://x",
+    "data:text/plain;base64,TGV0IHVzIG1lZXQgYXQgdGVuIG8nY2xvY2s=", "curl -H \"Authorization: Bearer $TOKEN\" x",
+    "curl -u user:$PASS x", "mysql -u root -p",
     "mysql -u root -p < dump.sql", "git log -p main", "cp -p a b", "mkdir -p /srv/app", "tar -xpf a",
     "docker run -p 8080:80 nginx", "ssh -p 2222 host", "python -u main.py", "sort -u file", "100%", "50%20of",
     "%d tokens", "a%20b%3Dc", "https%3A%2F%2Fexample.org%2Fa%3Fb%3Dc", "&lt;b&gt;x&lt;/b&gt;", "key: value",
@@ -298,6 +335,13 @@ def test_only_the_secret_behind_an_escape_is_replaced() -> None:
     assert SANITIZER.redact_text(text) == text.replace(SECRET, "[REDACTED: PASSWORD]")
     text = nested({"a": "b", "password": SECRET, "c": 1}, 3)
     assert SANITIZER.redact_text(text) == text.replace(SECRET, "[REDACTED: PASSWORD]")
+
+
+def test_a_long_table_with_a_flag_in_it_stays() -> None:
+    rows = "".join(f"    ('{number}', '-', 'a{number}'),\n" for number in range(2000))
+    table = f"TABLE = [\n    ('x', '-v'),\n{rows}]\n"
+    assert SANITIZER.redact_text(table) == table
+    assert SECRET not in SANITIZER.redact_text(f"{table}run(['mysql', '-p{SECRET}'])")
 
 
 def test_a_text_of_nothing_but_secrets_is_redacted_from_where_it_grows_too_dense() -> None:

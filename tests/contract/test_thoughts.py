@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import product
 
 import pytest
@@ -100,18 +101,25 @@ def test_a_thought_that_never_ends_is_no_answer(opening: str, end: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    "unit",
     [
-        "<think>" * 400_000,
-        "</think> x" * 320_000,
-        "a\n<think>b</think>\n" * 80_000 + F,
-        "<|channel|>" * 360_000 + "think",
+        "<think>",
+        "</think> x",
+        f"a\n<think>b</think>\n{F}",
+        "<|channel|>",
+        "<|im_end|>",
+        "{ x</think>\n",
+        "a\n<plan>b\n",
     ],
-    ids=["opened", "closed", "both", "channels"],
 )
-def test_many_marks_are_walked_through_once(text: str) -> None:
-    """A walk for each mark would take minutes here."""
-    assert len(without_thoughts(text)) <= len(text)
+def test_many_marks_are_walked_through_once(unit: str) -> None:
+    def seconds(number: int) -> float:
+        started = time.process_time()
+        without_thoughts(unit * number)
+        return time.process_time() - started
+
+    # A walk for each mark would take 256 times as long for 16 times the marks.
+    assert seconds(80_000) < 60 * min(seconds(5_000) for _ in range(3)) + 0.1
 
 
 def test_a_thought_behind_words_is_cut_with_the_fence_in_it() -> None:

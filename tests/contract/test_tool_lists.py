@@ -26,6 +26,15 @@ SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
         pytest.param({"name": "read", "description": "d", "input_schema": SCHEMA}, id="anthropic"),
         pytest.param({"name": "read", "description": "d", "inputSchema": SCHEMA, "annotations": {}}, id="mcp"),
         pytest.param({"name": "read", "description": "d", "schema": SCHEMA}, id="plain"),
+        pytest.param(
+            {"toolSpec": {"name": "read", "description": "d", "inputSchema": {"json": SCHEMA}}}, id="bedrock-converse"
+        ),
+        pytest.param({"name": "read", "description": "d", "inputSchema": {"json": SCHEMA}}, id="bedrock"),
+        pytest.param({"name": "read", "description": "d", "parametersJsonSchema": SCHEMA}, id="google"),
+        pytest.param(
+            {"name": "read", "description": "d", "parameters": SCHEMA, "response": {"type": "object"}},
+            id="google-response",
+        ),
     ],
 )
 @pytest.mark.parametrize("wrapped", [False, True], ids=["list", "object"])
@@ -89,6 +98,10 @@ def test_an_empty_list_is_a_list() -> None:
                 ("kind", "extraction", "kind"),
             )
         ),
+        *(
+            ([{"name": "t", key: {"type": "object", "properties": {"n": {}}}}], f"/0/{key}", "would take no arguments")
+            for key in ("args_schema", "json_schema", "input", "argsJsonSchema", "properties_schema", "tool_input")
+        ),
         ([{"name": "t", "function": {"name": "t", "hold": True}}], "/0/function/hold", "takes 'hold'"),
         ({"tools": [], "hold": True}, "/hold", "takes 'hold'"),
         ({"tools": [{"function": {"name": "t", "paramters": SCHEMA}}]}, "/tools/0/function/paramters", "'parameters'"),
@@ -114,6 +127,7 @@ def test_a_tool_that_the_provider_runs_itself_has_no_schema_to_check_by(item: di
 
 @pytest.mark.parametrize("key", ["outputSchema", "annotations", "_meta", "strict", "title", "cache_control", "icons"])
 def test_what_else_stands_in_a_tool_is_left_alone(key: str) -> None:
+    assert len(read_tool_list([{"name": "t", "outputSchema": SCHEMA, "response": SCHEMA, key: {"title": "T"}}])) == 1
     (tool,) = read_tool_list([{"name": "t", "inputSchema": SCHEMA, "input_schema": SCHEMA, key: {}}])
     assert tool.schema == SCHEMA
     assert len(read_tool_list([{"name": "t"}, {"name": "t"}])) == 2
@@ -147,6 +161,16 @@ SLIPS: dict[str, tuple[dict[str, Any], str, str]] = {
     "sensitive: a number": ({"x-sensitive": 1}, "/x-sensitive", "true or false"),
     "sensitive: null": ({"x-sensitive": None}, "/x-sensitive", "true or false"),
     "writeOnly: a text": ({"writeOnly": "yes"}, "/writeOnly", "true or false"),
+    **{
+        f"a mark in {pointer}": (schema, pointer, "A secret stood here")
+        for schema, pointer in (
+            ({"const": "[REDACTED: STRIPE_KEY]"}, "/const"),
+            ({"properties": {"a": {"enum": ["a", ["[REDACTED: TOKEN]"]]}}}, "/properties/a/enum"),
+            ({"items": {"pattern": "^[REDACTED: TOKEN]$"}}, "/items/pattern"),
+            ({"required": ["[REDACTED: TOKEN]"]}, "/required"),
+            ({"properties": {"x [REDACTED: TOKEN]": {}}}, "/properties"),
+        )
+    },
     "hint: a number": ({"x-hint": 5}, "/x-hint", "a text"),
     "hints: a text": ({"x-hints": "send it"}, "/x-hints", "an object of texts"),
     "hints: a number in it": ({"x-hints": {"type": 5}}, "/x-hints", "an object of texts"),
@@ -194,6 +218,7 @@ def test_what_was_to_be_a_keyword_of_ours_is_refused_for_a_new_tool(
         {"const": {"x-sensitve": 1, "format": "Password"}, "enum": [{"writeonly": 1}]},
         {"default": {"x-hint": 5}, "examples": [{"x-sensitve": True}]},
         {"type": "object", "properties": {}, "parameters": {"type": "object"}},
+        {"description": "[REDACTED: TOKEN]", "examples": ["[REDACTED: TOKEN]"], "properties": {"REDACTED": {}}},
         {"parameters": {}}, {"schema": "text"}, {"function": {"name": "t"}},
         {"format": "passport"}, {"format": "passphrase"},
         {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object"}}, "schema": {"type": "object"}},

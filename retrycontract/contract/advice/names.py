@@ -28,6 +28,10 @@ CONFUSED = """
 """
 _CONFUSED = frozenset(zip(CONFUSED.split()[::2], CONFUSED.split()[1::2], strict=True))
 VOWELS = frozenset("aeiouy")
+LIQUIDS = frozenset("lr")  # beside a vowel they change places between words: 'silver' and 'sliver', 'form' and 'from'
+BEFORE_LIQUIDS = VOWELS | frozenset("bcdfgkpstvw")  # "nroth" is no word
+# Where a letter was left out of two consonants between vowels, and one stands there now.
+BETWEEN_VOWELS = re.compile(r"[aeiouy](?:[^\Waeiouy]\||\|[^\Waeiouy])[aeiouy]")
 WORD = re.compile(r"[^\W\d_]+?(?=[A-Z]|[\W\d_]|$)|\d+")
 # What many tools do: a name that shares nothing else is about another thing.
 VERBS = frozenset(
@@ -123,7 +127,8 @@ def _is_unmistakable(value: str, guess: str, of: str | None, *, is_vocabulary: b
         _is_slip(*pair, left=2 if min(map(len, pair)) >= LONG else 1, least=least, consonants=consonants)
         for pair in apart
     ):
-        return _CONFUSED.isdisjoint((*apart, *(pair[::-1] for pair in apart)))
+        is_word = of is None and any(_reads_as_well(*pair) for pair in apart)
+        return not is_word and _CONFUSED.isdisjoint((*apart, *(pair[::-1] for pair in apart)))
     return of is not None and _has_an_empty_word_more(value, guess, of)
 
 
@@ -193,6 +198,21 @@ def _is_slip(
     mended = (one[:begins] + other[begins] + one[begins:], one[:begins] + one[begins + 1 :],
               one[:begins] + one[begins : begins + 2][::-1] + one[begins + 2 :])  # fmt: skip
     return any(_is_slip(each, other, left=1) for each in mended)
+
+
+def _reads_as_well(one: str, other: str) -> bool:
+    """Tell whether a slip in a short word makes a text that reads as a word, too: 'inulin' for 'insulin'."""
+    short, long = sorted((one, other), key=len)
+    begins = _alike(short, long)
+    if len(long) >= LONG:
+        return False
+    if len(short) == len(long):
+        exchanged = {*short[begins : begins + 2]}
+        return short[begins - 1] in BEFORE_LIQUIDS and bool(exchanged & VOWELS and exchanged & LIQUIDS)
+    missing = long[begins]
+    is_doubled = missing in (short[begins - 1], short[begins : begins + 1])
+    around = f"{short[:begins]}|{short[begins:]}"
+    return missing not in VOWELS and not is_doubled and BETWEEN_VOWELS.search(around) is not None
 
 
 def _alike(one: str, other: str) -> int:

@@ -29,7 +29,7 @@ JSON_STARTS = tuple('[{"-0123456789tfnTF')  # a word is told from JSON without p
 MAX_DIGITS = 20  # of a number that is read out of a text
 # In half of the world "1.000" is a thousand.
 THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}\.\d\d0\s*")
-NULL_WORDS = ("null", "none", "undefined")
+NULL_WORDS = ("null", "none", "nil", "undefined", "n/a")
 # A text of this form may be a list that was written out, or JSON; as the one item of an array it would be a guess.
 LOOKS_LIKE_SEVERAL = re.compile(r"[,;|\n]|^\s*[\[{]|^\s*$")
 
@@ -77,18 +77,36 @@ def decoded(text: Any) -> Any:
 
 def needless_null(spot: Spot) -> Iterator[Proposal]:
     """Propose to leave out an optional field that was sent as null, or its one answer where it is required."""
-    value, container = spot.here.value, spot.container
-    written_out = isinstance(value, str) and value.lower() in NULL_WORDS and "string" not in spot.wanted
+    value, container, place = spot.here.value, spot.container, spot.here.place
+    written_out = is_null_word(value)
     if container is None or not (value is None or written_out):
         return
+    sent = "null"
+    if written_out:
+        sent = json.dumps(value.strip())
+        options = list(options_of(place))
+        if "null" in spot.wanted or None in options:
+            yield Proposal(
+                (replaced(spot.here.pointer, None),), f"send {spot.subject(spot.here)} as null, without quotes"
+            )
+            return
+        # Where texts are wanted it is a choice of its own, and "none" of a thing is not what a default gives.
+        is_text = "string" in spot.wanted or any(isinstance(option, str) for option in options)
+        if is_text or any(schema.get("default") for schema in place.schemas):
+            return
     # Not from an array: the items behind would move up, and the pointers of other patches would be wrong.
     if isinstance(container.value, dict):
-        words = f"leave out {spot.subject(spot.here)} instead of sending null"
+        words = f"leave out {spot.subject(spot.here)} instead of sending {sent}"
         yield Proposal(({"op": "remove", "path": spot.here.pointer},), words)
-    answer = sole_answer(spot.here.place)
+    answer = sole_answer(place)
     if answer is not ABSENT:
-        words = f"send a value instead of null in {spot.subject(spot.here)}"
+        words = f"send a value instead of {sent} in {spot.subject(spot.here)}"
         yield Proposal((replaced(spot.here.pointer, answer),), words, answer)
+
+
+def is_null_word(value: Any) -> bool:
+    """Tell a text by which programs or people say that there is no value."""
+    return isinstance(value, str) and value.strip().lower() in NULL_WORDS
 
 
 def scalar_of_other_type(spot: Spot) -> Iterator[Proposal]:
@@ -112,7 +130,7 @@ def scalar_of_other_type(spot: Spot) -> Iterator[Proposal]:
 def level_too_few(spot: Spot) -> Iterator[Proposal]:
     """Propose the array around a single item, and the object around the only argument."""
     here = spot.here
-    if here.value is None or here.value is ABSENT:
+    if here.value is None or here.value is ABSENT or is_null_word(here.value):
         return
     is_one = not isinstance(here.value, str) or not LOOKS_LIKE_SEVERAL.search(here.value)
     if "array" in spot.wanted and is_one and not isinstance(here.value, list):
@@ -149,11 +167,11 @@ def other_emptiness(spot: Spot) -> Iterator[Proposal]:
     """Propose {} or [] for nothing of another type; in a field, null may have meant anything."""
     value = spot.here.value
     is_nothing = value is None or (isinstance(value, dict | list) and not value) or (value == "" and not spot.container)
-    for kind, empty in (("object", {}), ("array", [])) if is_nothing else ():
-        if kind in spot.wanted and value is None and spot.container:
+    for kind, empty in (("object", {}), ("array", [])):
+        if kind in spot.wanted and spot.container and (value is None or is_null_word(value)):
             words = f"send {spot.subject(spot.here)} as an {kind} ({json.dumps(empty)} if there is nothing to send)"
             yield Proposal((replaced(spot.here.pointer, empty),), words, is_guess=True)
-        elif kind in spot.wanted and value != empty:
+        elif kind in spot.wanted and is_nothing and value != empty:
             words = f"send {spot.subject(spot.here)} as an empty {kind}"
             yield Proposal((replaced(spot.here.pointer, empty),), words, empty)
 

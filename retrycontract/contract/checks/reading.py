@@ -16,6 +16,7 @@ from retrycontract.contract.outputs.json_text import (
     FaultKind,
     JsonFault,
     fault_in,
+    no_utf8,
     parse_json,
     read_json,
     too_large,
@@ -64,11 +65,9 @@ def read_output(output: str | bytes | Any, *, truncated: bool = False) -> tuple[
 def unwrapped(output: str | bytes | Any) -> tuple[str, JsonFault] | None:
     """Take the one JSON value out of a Markdown fence or of the words around it; None where something might be lost."""
     if isinstance(output, bytes):
-        try:
-            output = output.decode("utf-8")
-        except UnicodeDecodeError:
-            return None  # read with signs replaced, another value than the one sent would pass
-    found = embedded_value(output) if isinstance(output, str) else None
+        output = output.decode("utf-8", "surrogateescape")
+    # Read with signs replaced, another value than the one sent would pass.
+    found = embedded_value(output) if isinstance(output, str) and not no_utf8(output) else None
     if found is None or parse_json(found[0])[1] is not None:
         return None
     text, kind = found

@@ -25,6 +25,7 @@ from retrycontract.contract.outputs.source_code import (
     excerpt,
     may_be_empty,
 )
+from retrycontract.contract.outputs.stand_ins import stand_in
 from retrycontract.contract.outputs.thoughts import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
@@ -137,7 +138,8 @@ def _faults_of(
         faults = (*faults, OPEN_FENCE)
     if any(not fault.is_warning for fault in faults):
         return faults
-    doubted = doubt(candidate.text, language, is_fenced=candidate.is_fenced)
+    doubted = None if candidate.is_fenced else stand_in(candidate.text)
+    doubted = doubted or doubt(candidate.text, language, is_fenced=candidate.is_fenced)
     if doubted is FaultKind.FENCED:
         return (UNMARKED,)
     return (_answered(doubted),) if doubted else faults

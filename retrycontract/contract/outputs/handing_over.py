@@ -50,53 +50,52 @@ _FORBIDS_OTHERWISE = """
 # What else takes a value back: it is wrong, of the past, of somebody else, only a draft, or waits for something.
 _TAKES_BACK = """
     wrong|incorrect|invalid|\\bbad\\b(?! om)|mistaken|broken|buggy|obsolete|outdated|deprecated|\\bdraft|placeholder
-    template|dummy
-    rejected|refused|failed|failing|cancel\\w*|discard\\w*|ignore|forbidden|prohibited|harmful|dangerous|unsafe
-    against
-    instead of|rather than|\\b(earlier|previously|before|yesterday|last time|old|unsure|tbd|fixme|preliminary)\\b
-    example|for instance|e\\.g\\.|\\bsample|\\bguess|hypoth[eé]|simulat|pretend|\\bimagine\\b|\\bsuppos|\\bmock
-    \\bfake|dry.run|made.up|made .{0,20} up\\b|invented|did you mean
-    \\b(if|unless|until|once|after|when|whether) (you|i|we|the|they|approved|confirmed)\\b|\\bwait|\\bhold off
-    ^in case|\\b(would|could|might|maybe|perhaps|possibly|possible (answer|response|call|reply))\\b
-    i'd (send|use|call|run|do|answer|say|suggest|write|return)
-    \\b(approv|confirm|permission|consent)|^(pending|todo)\\b|pending your|await|sign-?off|theor|illustrat|\\bdemo
-    ^as a test|superseded|nobody|your ok\\b|please (check|review|have a look|fill)
-    attacker|malicious|adversar|inject|jailbreak|phish|told me to
+    template|dummy|rejected|refused|failed|failing|cancel\\w*|discard\\w*|ignore|forbidden|prohibited|harmful|dangerous
+    unsafe|against|instead of|rather than
+    \\b(earlier|previously|before|yesterday|last time|old|unsure|tbd|fixme|preliminary)\\b|example|for instance|e\\.g\\.
+    \\bsample|\\bguess|hypoth[eé]|simulat|pretend|\\bimagine\\b|\\bsuppos|\\bmock|\\bfake|dry.run|made.up
+    made .{0,20} up\\b|invented|did you mean
+    \\b(if|unless|until|once|after|when|whether) (you|i|we|the|they|approved|confirmed)\\b|\\bwait|\\bhold off|^in case
+    \\b(would|could|might|maybe|perhaps|possibly|possible (answer|response|call|reply))\\b
+    i'd (send|use|call|run|do|answer|say|suggest|write|return)|\\b(approv|confirm|permission|consent)|^(pending|todo)\\b
+    pending your|await|sign-?off|theor|illustrat|\\bdemo|^as a test|superseded|nobody|your ok\\b
+    please (check|review|have a look|fill)|attacker|malicious|adversar|inject|jailbreak|phish|told me to
     \\b(the (documentation|docs|manual|readme)( \\w+)?$|quoted|copied|forwarded|^(from the )?(\\w+ )?log$)
     \\b(original (request|message|input|call)|wrote|said|typed|pasted|entered)( this| that| it| the following)?$
     \\b(quoted|contain(s|ed)|returned|shows?|says|reads)( this| that| it| the following)?$
     \\b(schema|format|template) (is|looks)\\b|\\b(something|looks?) like\\b|\\blike (this|so)$|^tests?\\b
-    \\btest (data|call|payload)|^(please )?(replace|substitute|fill in)\\b|with (the|your) (real|own|actual)
+    ^(no|nope|nah|non|nein|nee|nej|nei|nem|hayır|нет|ні|όχι|いいえ|아니(요|오)?)。?$|[❌✖✗✘❎⛔🚫🛑👎🙅🚧]
+    ^(json.?)?schema$|^(the )?(expected|desired) (\\w+ ?){1,3}$|^\\w*ausgabeformat|^format de\\b|^formato d[ei]\\b
+    ^формат\\b|^(the |your )?(required )?((output|response|answer|input|reply) )+(format|structure|syntax)$
+    ^.{0,6}(格式|形式|형식)$
+    ^((and|but|so) )?(this|that|it|which|the (above|following|next|call|answer|json)) (is|was) (\\w+ )?an? (\\w+ )?test$
+    \\b(is|was) (\\w+ )?the (\\w+ ){0,2}(format|schema|template)$|\\btest (data|call|payload)
+    ^(please )?(replace|substitute|fill in)\\b|with (the|your) (real|own|actual)
 """
 # The same in other languages, where a sentence before or after a value that has one of these seldom means another.
 _TAKES_BACK_ABROAD = """
     falsch|fehlerhaft|ungültig|entwurf|veraltet|abgelehnt|statt\\b|anstatt|anstelle|\\b(ist|war|wäre) ein fehler
-    wenn sie
-    \\bfalls|vielleicht|ungefähr|\\bwäre|\\bwürde|\\bkönnte|zur probe|erst prüfen|stimmt nicht|nicht (richtig|korrekt)
-    \\bfaux|fausse|incorrect|invalide|brouillon|erron[eé]|refus|au lieu|plut[oô]t que|si vous
+    wenn sie|\\bfalls|vielleicht|ungefähr|\\bwäre|\\bwürde|\\bkönnte|zur probe|erst prüfen|stimmt nicht
+    nicht (richtig|korrekt)|\\bfaux|fausse|incorrect|invalide|brouillon|erron[eé]|refus|au lieu|plut[oô]t que|si vous
     pas (correct|juste|bon\\b)|(c'est|c'était|serait) une erreur|\\b(serait|pourrait)|peut-être|ip[oó]t[eé]|ipotet
-    equivocad|inv[aá]lid|borrador|rechazad|en lugar|en vez|\\bsi (usted|quiere|est[aá]s? de)|errad|está mal
-    es un error|ser[ií]a\\b|podr[ií]a|tal vez|quiz[aá]|rascunho|rejeitad|em vez|poderia|talvez
-    \\bn(o|[aã]o) (é|está|es) (cert|corret|correct)
-    sbagliat|\\berrat|non (valid|è corrett|è giust)|bozza|rifiutat|invece|al posto|è un errore|sarebbe|potrebb|forse
-    \\bfout\\b|ongeldig|concept\\b|afgewezen|in plaats|klopt niet|niet juist|\\bzou(den)?\\b|misschien
-    błędn|błąd|nieprawidłow|odrzucon|zamiast|szkic|\\bźle\\b|byłoby|mógłb|może być|špatn|chybn|návrh|místo|možná
-    \\bfel\\b|felaktig|\\bfeil\\b|forkert|utkast|udkast|skulle|kanske|kanskje|måske|väärin|virhe|luonnos|ehkä
-    hibás|\\brossz|vázlat|talán|greșit|ciorn|poate\\b|yanlış|taslak|hatalı|belki|\\bsalah\\b|\\bdraf\\b|mungkin|jika
-    \\bsai\\b|bản nháp|nếu
-    неправильн|неверн|ошибочн|недейств|черновик|отклон|вместо|если|это (была )?ошибка|\\bбы\\b|возможно|гипотет|симул
-    помилк|чернетк|замість|якщо|грешно|погрешно|чернов|λάθοσ|πρόχειρ|ίσωσ|υποθετ
-    错|錯|无效|無效|草稿|拒绝|拒絕|而不是|如果|假设|假如|模拟|不对|不對|間違|違い|違う|誤り|無効|下書き|却下|代わりに|仮に|잘못|틀린|틀렸|초안|거부|대신|가정
-    خطأ|مسودة|שגוי|טעות|טיוטה|गलत|ग़लत|मसौदा|ผิด|ฉบับร่าง
-    vorschlag|propuesta|propost|proposition|voorstel|propozycj|förslag|forslag|предложени|freigabe|genehmig|bestätig
-    zustimm|erlaubnis|einverst|votre accord|approbation|autorisation|confirm(ez|er|ation)|approuv
-    permiso\\b|permesso|permissão|permisiun|confirm(a|e|ar|aci[oó]n|ação|e|ați|ă)\\b|aprob|aprov|conferm|approva[zt]
-    toestemming|bevestig|akkoord
-    goedkeur|zgod[ay]\\b|zgodą|potwierd|zatwierd|potvr[dz]|potvrď|souhlas|schvál|godkänn|bekräft|godkend|bekræft
-    godkjen|bekreft
-    vahvist|hyväksy|erősít|jóváhagy|\\bonay|konfirmasi|[sy]etuju|xác nhận|phê duyệt|đồng ý|подтвер|одобр|соглас|разреш
-    підтверд|схвал|потвърд|επιβεβ|έγκρισ|确认|確認|批准|同意|许可|承認|승인|확인|허락|تأكيد|موافق|אישור|לאשר|पुष्टि|अनुमति|ยืนยัน
-    อนุมัติ
+    equivocad|inv[aá]lid|borrador|rechazad|en lugar|en vez|\\bsi (usted|quiere|est[aá]s? de)|errad|está mal|es un error
+    ser[ií]a\\b|podr[ií]a|tal vez|quiz[aá]|rascunho|rejeitad|em vez|poderia|talvez
+    \\bn(o|[aã]o) (é|está|es) (cert|corret|correct)|sbagliat|\\berrat|non (valid|è corrett|è giust)|bozza|rifiutat
+    invece|al posto|è un errore|sarebbe|potrebb|forse|\\bfout\\b|ongeldig|concept\\b|afgewezen|in plaats|klopt niet
+    niet juist|\\bzou(den)?\\b|misschien|błędn|błąd|nieprawidłow|odrzucon|zamiast|szkic|\\bźle\\b|byłoby|mógłb|może być
+    špatn|chybn|návrh|místo|možná|\\bfel\\b|felaktig|\\bfeil\\b|forkert|utkast|udkast|skulle|kanske|kanskje|måske|väärin
+    virhe|luonnos|ehkä|hibás|\\brossz|vázlat|talán|greșit|ciorn|poate\\b|yanlış|taslak|hatalı|belki|\\bsalah\\b
+    \\bdraf\\b|mungkin|jika|\\bsai\\b|bản nháp|nếu|неправильн|неверн|ошибочн|недейств|черновик|отклон|вместо|если
+    это (была )?ошибка|\\bбы\\b|возможно|гипотет|симул|помилк|чернетк|замість|якщо|грешно|погрешно|чернов|λάθοσ|πρόχειρ
+    ίσωσ|υποθετ|错|錯|无效|無效|草稿|拒绝|拒絕|而不是|如果|假设|假如|模拟|不对|不對|間違|違い|違う|誤り|無効|下書き|却下
+    代わりに|仮に|잘못|틀린|틀렸|초안|거부|대신|가정|خطأ|مسودة|שגוי|טעות|טיוטה|गलत|ग़लत|मसौदा|ผิด|ฉบับร่าง|vorschlag
+    propuesta|propost|proposition|voorstel|propozycj|förslag|forslag|предложени|freigabe|genehmig|bestätig|zustimm
+    erlaubnis|einverst|votre accord|approbation|autorisation|confirm(ez|er|ation)|approuv|permiso\\b|permesso|permissão
+    permisiun|confirm(a|e|ar|aci[oó]n|ação|e|ați|ă)\\b|aprob|aprov|conferm|approva[zt]|toestemming|bevestig|akkoord
+    goedkeur|zgod[ay]\\b|zgodą|potwierd|zatwierd|potvr[dz]|potvrď|souhlas|schvál|godkänn|bekräft|godkend|bekræft|godkjen
+    bekreft|vahvist|hyväksy|erősít|jóváhagy|\\bonay|konfirmasi|[sy]etuju|xác nhận|phê duyệt|đồng ý|подтвер|одобр|соглас
+    разреш|підтверд|схвал|потвърд|επιβεβ|έγκρισ|确认|確認|批准|同意|许可|承認|승인|확인|허락|تأكيد|موافق|אישור|לאשר
+    पुष्टि|अनुमति|ยืนยัน|อนุมัติ
 """
 # Examples, and what somebody else has said: a value behind them is shown.
 _SHOWS = """
@@ -127,12 +126,15 @@ _WITHDRAWS = """
     (no|nope|wait|stop|hold on|hang on|h+m+|oops|whoops|correction|cancel|undo|abort|actually)$
     (no|wait|hold on|cancel|undo|actually|oops)\\s(no|wait|that|this|it|don't|hold)\\b
     (say|type|reply|answer|respond|write)\\b.{0,12}\\b(yes|ok|okay|go|y|confirm)\\b|awaiting\\b|pending\\b
-    not (yet )?(sent|to be|for)\\b
-    (please )?(use|replace|adjust|change|fill|edit|substitute|treat)\\b
+    not (yet )?(sent|to be|for)\\b|(please )?(use|replace|adjust|change|fill|edit|substitute|treat)\\b
     (please )?(hold|wait|check|verify|confirm|approve|choose|pick|withdraw)\\b|(you|we) (need|have|must|should)\\b
     let me (correct|try|fix|redo|rephrase|revise|think|check)|my (mistake|bad)\\b
     (i|we) (should(n't| not)|must(n't| not))
     (nein|non|no|n[aã]o|nee|nie|ne|nej|nei|ei|nem|nu|hayır|tidak|không|нет|ні|όχι|لا|לא|नहीं)\\s?[,،.!]
+    [❌✖✗✘❎⛔🚫🛑👎🙅🚧]
+    [–—-]*\\s*((this is|just|only|an?|first|rough|early|nur|ein|erster) )*(draft|sketch|wip|tentative|provisional
+    work in progress|entwurf|brouillon|borrador|rascunho|bozza|concept|szkic|návrh|utkast|udkast|taslak
+    черновик|test|example)(,| v?\\d| only| version|$)
     (moment|halt|stopp?|dur|vent|stai|warte|wacht|стоп|停|等等)([,.!，。！]|$)
 """
 # The same wherever it stands in a sentence.
@@ -148,36 +150,37 @@ _TAKES_THAT_BACK = """
     \\b(please|kindly) (\\w+ )?(confirm|approve|review|check|verify|advise|clarify)\\b
     \\b(please|kindly) (\\w+ )?(provide|specify|tell|answer|reply|choose|select)\\b
     \\b(please|kindly) (\\w+ )?(decide|indicate|wait)\\b|\\bi need to know|\\b(this|it) needs\\b|\\bask (you )?first
-    \\b(await\\w*|wait(ing)? (for|until)|pending|until) .{0,40}(confirm|approv|permission|consent)
+    \\b(await\\w*|wait(ing)? (for|on|until)|pending|until) .{0,40}(confirm|approv|permission|consent)
     \\b(once|subject to|before i|needs?|if) .{0,40}(confirm|approv|permission|consent)
-    \\b(await\\w*|wait(ing)? (for|until)|pending|until) .{0,40}(go-?ahead|sign-?off|repl[yi]|respon)
+    \\b(await\\w*|wait(ing)? (for|on|until)|pending|until) .{0,40}(go-?ahead|sign-?off|repl[yi]|respon)
     \\b(once|subject to|before i|needs?|if) .{0,40}(go-?ahead|sign-?off|repl[yi]|respon)
-    \\b(await\\w*|wait(ing)? (for|until)|pending|until|once|subject to|before i|if) .{0,40}(\\bok|agree|review|check)
+    \\b(await\\w*|wait(ing)? (for|on|until)|pending|until|once|subject to|before i|if) .{0,40}(\\bok|agree|review|check)
     (^|\\W)\\(?y/n
-    \\b(typo|void|retracted|rescind|tbc|to be confirmed|double.?check|\\d+ ?% sure|have doubts|wrong one)\\b
-    \\binstead$|should be \\d|as soon as|as a draft|do nothing|(made|contains|is|was) an? (mistake|error|typo)
+    \\b(typo|void|retracted|rescind|tbc|to be confirmed|double.?check|\\d+ ?% sure|have doubts|wrong one)\\b|\\binstead$
+    should be \\d|as soon as|as a draft|do nothing|(made|contains|is|was) an? (mistake|error|typo)
     (error|mistake) in the above|got (this|it|that) wrong
-    \\byour (confirm|approv|permission|consent|go-?ahead|ok\\b|sign-?off)
-    vertan|geirrt|tromp[eé]|equivoq|sbagliat|engan[eo]i|vergist|pomyli|splet|hade fel|téved|väärässä|\\ben ole\\b
-    greșit|yanıl|nhầm
-    keliru|ошиб
-    помил|сгреши|κάνει λάθος|弄错|間違|실수|أخطأ|טעיתי|\\bsollte\\b|vergiss|vergessen sie|ignorier|abbrech|stornier
-    doch nicht|\\bwarte\\b|bescheid, ob|nur ein (beispiel|entwurf|test)
-    \\boublie|\\bignore[rz]\\b|\\bannule|\\battende[zr]|j'attends|laisse[zr]? tomber|n'est qu'un|dites-moi (si|quel)
-    \\bolv[ií]d
-    \\bignor[ae] (eso|esto|lo|isso|isto|quanto)|\\bcancel(a|e|en|ar)\\b|\\banul|\\besper[ae]\\b|espero (tu|su|la)\\b
-    dime si|\\bs[oó]lo un
-    dimentic|annull|aspett|\\battend(o|iamo)\\b|lascia(mo)? (perdere|stare)|\\besque[cç]|aguard|só um|apenas um
-    vergeet|negeer|annuleer|\\bwacht|laat maar|slechts een|zapomn|zignoruj|anuluj|czeka[jm]|nieważne|\\btylko|zapome
-    zabud|zruš
-    počk|čekám|\\bglöm|\\bglem\\b|ignorera|avbryt|afbryd|\\bväntar?\\b|jeg venter|bara ett|bare et|unohda|peruuta
-    odota|felejts
+    \\byour (confirm|approv|permission|consent|go-?ahead|ok\\b|sign-?off)|vertan|geirrt|tromp[eé]|equivoq|sbagliat
+    engan[eo]i|vergist|pomyli|splet|hade fel|téved|väärässä|\\ben ole\\b|greșit|yanıl|nhầm|keliru|ошиб|помил|сгреши
+    κάνει λάθος|弄错|間違|실수|أخطأ|טעיתי|\\bsollte\\b|vergiss|vergessen sie|ignorier|abbrech|stornier|doch nicht
+    \\bwarte\\b|bescheid, ob|nur ein (beispiel|entwurf|test)|\\boublie|\\bignore[rz]\\b|\\bannule|\\battende[zr]
+    j'attends|laisse[zr]? tomber|n'est qu'un|dites-moi (si|quel)|\\bolv[ií]d|\\bignor[ae] (eso|esto|lo|isso|isto|quanto)
+    \\bcancel(a|e|en|ar)\\b|\\banul|\\besper[ae]\\b|espero (tu|su|la)\\b|dime si|\\bs[oó]lo un|dimentic|annull|aspett
+    \\battend(o|iamo)\\b|lascia(mo)? (perdere|stare)|\\besque[cç]|aguard|só um|apenas um|vergeet|negeer|annuleer
+    \\bwacht|laat maar|slechts een|zapomn|zignoruj|anuluj|czeka[jm]|nieważne|\\btylko|zapome|zabud|zruš|počk|čekám
+    \\bglöm|\\bglem\\b|ignorera|avbryt|afbryd|\\bväntar?\\b|jeg venter|bara ett|bare et|unohda|peruuta|odota|felejts
     mellőz|töröl|mégse|várj|várok|\\buit[aă]\\b|aștept|doar un|\\bunut|yok say|ptal e[dt]|\\bbekl[ei]|sadece|göz ardı
-    lupakan|abaikan|\\bbatal|\\btunggu|menunggu|hanya|quên|bỏ qua|h[uủ][yỷ]|khoan|chờ|đợi|chỉ là
-    забуд|игнорир|отмен|подожд|\\bжду|ожида|не так\\b|только пример|ігнор|скасу|чека|ξέχ|αγνό|ακύρ|περίμ|περιμ|забрав
-    忘了|忘掉|忽略|无视|無視|取消|等等|等一下|稍等|等待|等您|等你|算了|作废|撤回|只是|忘れて|取り消|キャンセル|待っ|待ち
-    잊어|무시|취소|잠깐|잠시만|기다리|철회|انس|تجاهل|ألغ|إلغاء|انتظر|انتظار|תשכח|התעלם|בטל|רגע|חכה|ממתין
-    भूल जा|अनदेखा|रद्द|रुक|प्रतीक्षा|ลืม|เพิกเฉย|ยกเลิก|เดี๋ยว|โปรดรอ
+    lupakan|abaikan|\\bbatal|\\btunggu|menunggu|hanya|quên|bỏ qua|h[uủ][yỷ]|khoan|chờ|đợi|chỉ là|забуд|игнорир|отмен
+    подожд|\\bжду|ожида|не так\\b|только пример|ігнор|скасу|чека|ξέχ|αγνό|ακύρ|περίμ|περιμ|забрав|忘了|忘掉|忽略|无视
+    無視|取消|等等|等一下|稍等|等待|等您|等你|算了|作废|撤回|只是|忘れて|取り消|キャンセル|待っ|待ち|잊어|무시|취소|잠깐
+    잠시만|기다리|철회|انس|تجاهل|ألغ|إلغاء|انتظر|انتظار|תשכח|התעלם|בטל|רגע|חכה|ממתין|lieber nicht|anders überlegt
+    näherem überlegen|me ravise|réflexion faite|mieux vaut pas|mejor no\\b|pensándolo bien
+    cambi(é|ado) de (idea|opinión)|ripensandoci|cambiato idea|meglio di no|pensando bem|melhor não|mudei de ideia
+    nader inzien|toch (maar )?niet|me bedacht|jednak nie|rozmyśl|po namyśle|přece jen ne|rozmysl|ångra(r|t) mig
+    eftertanke|fortryd|ombestem|muutin miel|meggondol|răzgând|vazgeç|fikrimi değiş|berubah pikiran|tidak jadi|đổi ý
+    thôi đừng|передума|лучше не\\b|раздума|μετάνιωσ|άλλαξα γνώμη|改变主意|改變主意|还是不|還是不|다시 생각해|안 할게
+    안 하겠|(やっぱり|やはり).{0,9}(やめ|止め|違|なし|不要)
+    ^(送信?(は|を|るのは|るのを))?(やめ|止め)(ます|まし|た|よう|て)|غيرت رأيي|تراجعت|שיניתי את דעתי|התחרטתי|इरादा बदल
+    เปลี่ยนใจ|भूल जा|अनदेखा|रद्द|रुक|प्रतीक्षा|ลืม|เพิกเฉย|ยกเลิก|เดี๋ยว|โปรดรอ
 """
 # How one offers further help.
 _OFFERS = """
@@ -246,6 +249,11 @@ _ALL_OF_IT = re.compile(r"\b(this|that|it|yet|code|file|above)$")  # and not "wi
 _TURNS = re.compile(r"(?:\b(?:but|so|therefore|aber|doch|mais|donc|pero|mas|ma|maar|но)\b|但是?|が、)(?P<to>.*)")
 _PART = re.compile(r"[:,;–—]\s+|[，、：；]|\b(?:but|so|and|und|et|y|e|i|но)\b")
 _FENCE_MARK = re.compile(r"(?:`{3,}|~{3,})\w*")
+_WAS = re.compile(
+    r"(\b(was|were|read|said|war|waren|lautete|était|fue|era|foi|by[lł][aoi]?|var|oli|volt|idi|adalah|là|был[аои]?|ήταν)|"
+    r"[是为]|でした|だった|이었다|كان|היה|थ[ाी])$"
+)
+_FENCE_TAG = re.compile(r"(?:`{3,}|~{3,})([^\n`]*)\n\s*\Z")
 _FOOTNOTE = re.compile(r"\w \[\d{1,3}\],? +\w")
 _OPENING = re.compile(r"[\[{]")
 
@@ -279,6 +287,9 @@ def hands_over(before: str, after: str) -> bool:
     tag = _TAG.search(before)
     if tag is not None and _NAME_ENDS.search(plain(tag["name"]).replace("_", " ")):
         before, after = before[: tag.start()] + "\n", "\n" + _CLOSING_TAG.sub("", after, count=1)
+    opened = _FENCE_TAG.search(before)
+    if opened is not None and _is_withheld_before(plain(opened[1]).strip()):
+        return False
     # Whoever asks asks at the end.
     nearby = before[-NEAR:], f"{after[:NEAR]}\n{after[NEAR:][-NEAR:]}"
     before, after = (_FENCE_MARK.sub("\n", part) for part in nearby)
@@ -301,7 +312,7 @@ def hands_over(before: str, after: str) -> bool:
 
 def shows_only(before: str, after: str) -> bool:
     """Tell whether words show the file between them without handing it over: they forbid it, or decline the task."""
-    lead, rest = _last_sentence(before), _first_sentence(after)
+    lead, rest = _last_sentence(before), (_sentences(after) or [""])[0]
     if _forbids(lead) or (_forbids(rest) and _ALL_OF_IT.search(rest)):
         return True
     turns = _TURNS.search(lead)
@@ -316,6 +327,9 @@ def _is_withheld_before(lead: str) -> bool:
     """Tell whether the last sentence before a value forbids it, takes it back, asks, or is a label of another thing."""
     is_known = _announces(lead) or _search(_NAMES, lead) or _AS_ASKED.search(lead) is not None
     if lead.endswith((":", "：")) and _is_bare(lead) and not is_known:
+        return True
+    # "The previous output was" shows it; "back to the previous page" does not.
+    if _search(_OF_ANOTHER, lead) and _WAS.search(lead.rstrip(ENDS_OF_LEAD)):
         return True
     words = lead.rstrip(ENDS_OF_LEAD)
     return (
@@ -370,10 +384,6 @@ def _search(table: str, sentence: str) -> bool:
 
 def _last_sentence(text: str) -> str:
     return (_sentences(text) or [""])[-1]
-
-
-def _first_sentence(text: str) -> str:
-    return (_sentences(text) or [""])[0]
 
 
 def _sentences(text: str) -> list[str]:

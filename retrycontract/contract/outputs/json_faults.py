@@ -113,23 +113,19 @@ def _at(text: str, position: int, fault: JsonFault) -> JsonFault:
 def _cut_off(text: str, error: json.JSONDecodeError, *, by_limit: bool = False) -> JsonFault:
     """Report a text that ends too early; where its last entry is whole, the brackets may have been forgotten."""
     reason = f"the text ends inside a value {_where(error)}: it was cut off"
-    missing = "" if by_limit or not error.msg.startswith(COMMA) or text[error.pos :].strip() else _unclosed(text)
-    if not missing:
+    open_brackets = list[str]()
+    if not by_limit and error.msg.startswith(COMMA) and not text[error.pos :].strip():
+        for token in _TOKENS.findall(text):
+            if token in _CLOSED_BY:
+                open_brackets.append(_CLOSED_BY[token])
+            elif token in "]}" and open_brackets:
+                open_brackets.pop()
+    if not open_brackets:
         return _at(text, error.pos, JsonFault(FaultKind.TRUNCATED, reason))
+    missing = "".join(reversed(open_brackets))
     hint = f"write {missing} at the end, or all of it again and shorter if it was cut off"
     reason = f"{missing} is missing at the end {_where(error)}"
     return _at(text, error.pos, JsonFault(FaultKind.TRUNCATED, reason, hint=hint))
-
-
-def _unclosed(text: str) -> str:
-    """Give the brackets that nothing closes, in the order in which they have to be."""
-    missing = list[str]()
-    for token in _TOKENS.findall(text):
-        if token in _CLOSED_BY:
-            missing.append(_CLOSED_BY[token])
-        elif token in "]}" and missing:
-            missing.pop()
-    return "".join(reversed(missing))
 
 
 def embedded_value(text: str) -> tuple[str, FaultKind] | None:

@@ -14,7 +14,7 @@ from retrycontract.contract.outputs.json_faults import CARET, CONTEXT, FaultKind
 
 __all__ = [
     "CARET", "CONTEXT", "HAS_VALUE", "MAX_DEPTH", "TOO_LARGE", "FaultKind", "JsonFault", "cut_at_depth", "depth_fault",
-    "depth_of", "fault_in", "no_numbers", "parse_json", "read_json", "too_large", "with_zeros",
+    "depth_of", "fault_in", "no_numbers", "no_utf8", "parse_json", "read_json", "too_large", "with_zeros",
 ]  # fmt: skip
 
 MAX_DEPTH = 100  # both checking engines stay safe well beyond; nobody writes such arguments by hand
@@ -22,6 +22,7 @@ MAX_NUMBER_LENGTH = 400  # digits; more is an attack on the parser, not a number
 # Stands for every number that cannot be carried: the engine still compares it rightly, and any JSON may hold it.
 TOO_LARGE: int = 10**MAX_NUMBER_LENGTH
 HAS_VALUE = (FaultKind.NUMBER, FaultKind.NOT_A_NUMBER)  # faults of one leaf: the rest of the value can be judged
+ESCAPED_BYTE = re.compile("[\udc80-\udcff]")  # what `surrogateescape` puts in the place of a byte that is no UTF-8
 TOO_LARGE_REASON = "a number is too large to be represented"
 
 
@@ -51,10 +52,9 @@ def read_json(text: str | bytes, *, truncated: bool = False) -> tuple[Any, JsonF
     NaN and its like come with it, too, as Python's floats: what else is wrong with the value can be told then.
     """
     if isinstance(text, bytes):
-        try:
-            text = text.decode("utf-8")
-        except UnicodeDecodeError as error:
-            return None, JsonFault(FaultKind.ENCODING, f"the text is not UTF-8 (byte {error.start})")
+        text = text.decode("utf-8", "surrogateescape")
+    if fault := no_utf8(text):
+        return None, fault
     # Before decoding, since the decoder recurses. Counting comes first: few texts have so many
     # brackets that it matters where they stand.
     if text.count("[") + text.count("{") > MAX_DEPTH and depth_of(text) > MAX_DEPTH:
@@ -69,6 +69,15 @@ def read_json(text: str | bytes, *, truncated: bool = False) -> tuple[Any, JsonF
     if value is not None and ("NaN" in text or "Infinity" in text):
         fault = next((_not_a_number(leaf, pointer) for pointer, leaf in no_numbers(value)), fault)
     return value, fault
+
+
+def no_utf8(text: str) -> JsonFault | None:
+    """Find a byte that UTF-8 does not take in a text that was read from bytes with `surrogateescape`."""
+    byte = None if text.isascii() else ESCAPED_BYTE.search(text)
+    if byte is None:
+        return None
+    place = len(text[: byte.start()].encode("utf-8", "surrogatepass"))
+    return JsonFault(FaultKind.ENCODING, f"the text is not UTF-8 (byte {place})")
 
 
 def _decode(text: str, decoder: json.JSONDecoder, *, truncated: bool) -> tuple[Any, JsonFault | None]:
@@ -201,14 +210,6 @@ _RUNS = re.compile(rb"[\[{]+|[\]}]+")
 _STRUCTURE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise _RefusalError(FaultKind.DUPLICATE_KEY, f"the key {json.dumps(twice)} appears twice in one object")
-    return value
-
-
 def _decoder(beyond: Callable[[str], int]) -> json.JSONDecoder:
     """Make a decoder; `beyond` says what becomes of a number too large to be carried."""
 
@@ -219,9 +220,14 @@ def _decoder(beyond: Callable[[str], int]) -> json.JSONDecoder:
         number = float(digits)
         return beyond(digits) if math.isinf(number) else number
 
-    return json.JSONDecoder(
-        object_pairs_hook=_object, parse_int=integer, parse_float=real
-    )  # fmt: skip
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+            raise _RefusalError(FaultKind.DUPLICATE_KEY, f"the key {json.dumps(twice)} appears twice in one object")
+        return value
+
+    return json.JSONDecoder(object_pairs_hook=members, parse_int=integer, parse_float=real)
 
 
 def _refused(_: str) -> NoReturn:

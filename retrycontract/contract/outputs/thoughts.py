@@ -19,8 +19,13 @@ def without_thoughts(text: str, *, has_tags: bool = False) -> str:
     """
     text = text.lstrip(INVISIBLE)
     # The marks that end a turn are no part of what was asked for: a template has left them.
-    while (rest := text.rstrip()).endswith(_LAST_MARKS):
-        text = rest[: rest.rindex("<")].rstrip()
+    end = len(text.rstrip())
+    if text.endswith(_LAST_MARKS, 0, end):
+        while text.endswith(_LAST_MARKS, 0, end):
+            end = text.rindex("<", 0, end)
+            while text[end - 1 : end].isspace():
+                end -= 1
+        text = text[:end]
     # Nearly every output mentions no thought, or is JSON, where an end mark at most can be no part of it.
     if _is_json(text) and not any(sign in text for sign in _SIGNS_OF_ENDS):
         return text
@@ -51,6 +56,7 @@ def without_thoughts(text: str, *, has_tags: bool = False) -> str:
 def _after_lone_end(text: str) -> str:
     """Cut off thoughts whose opening mark the provider's template has kept: they end on a line's end."""
     depth = fences = quotes = looked_at = 0
+    is_json = _is_json(text)
     for mark in _ANY_MARK.finditer(text):
         fences += text.count(FENCE, looked_at, mark.start())
         quotes += text.count('"""', looked_at, mark.start())
@@ -65,9 +71,10 @@ def _after_lone_end(text: str) -> str:
             return text[mark.end() :]
         elif fences % 2 == quotes % 2 == 0:  # inside a fence or a long string it is the file's own
             line_end = _LINE_END.match(text, mark.end())
-            is_inside_line = text[text.rfind("\n", 0, mark.start()) + 1 : mark.start()].strip()
-            # In a line of JSON it is a string's.
-            if line_end is not None and not (is_inside_line and _is_json(text)):
+            if line_end is None:
+                continue
+            # Inside a line of JSON it is a string's.
+            if not (is_json and text[text.rfind("\n", 0, mark.start()) + 1 : mark.start()].strip()):
                 return text[line_end.end() :]
     return text
 

@@ -28,9 +28,9 @@ NAME_WORDS = (
     "cvc|ssn|sig|dsn|conn|login|access_?id|accessid|mnemonic|art-api|client_srt|csrf|xsrf|pin|salt|sas|pw|psk|seed|"
     "sid|mfa|two_?factor|(?:verification|security|recovery|backup)[_ -]?(?:code|phrase)|social_?security|dapi|hmac|"
     # Other languages, without their accents.
-    "mot[ _-]de[ _-]passe|mdp|wachtwoord|parool|haslo|hasla|sifre|parol|heslo|jelsz|losenord|adgangskode|kodeord|"
-    "salasana|lozink|geslo|slaptazodis|pasahitza|contrasin|fjalekalimi|nenosiri|cyfrinair|lykilord|mat[ _-]?khau|"
-    "kata[ _-]?(?:sandi|laluan)|zugangscode|losungswort|"
+    "mot[ _-]de[ _-]passe|mdp|wachtwoord|parool|hasl[oae]|sifr[aeu]|parol|hesl[oae]|jelsz|losenord|adgangskode|kodeord|"
+    "salasana|lozink|gesl[ao]|slaptazodis|pasahitza|contrasin|fjalekalimi|nenosiri|cyfrinair|lykilord|mat[ _-]?khau|"
+    "wagwoord|nywila|neno[ _-]la[ _-]siri|kata[ _-]?(?:sandi|laluan)|zugangscode|losungswort|"
     "toegangscode|jeton|geheimnis|segret|segred|cle[ _-]?(?:d.)?api|cle[ _-]?secrete|clave|chave|"
     "chiave[ _-]?api|schlussel|sleutel|klucz[ _-]?api|nyckel"
 )
@@ -46,7 +46,7 @@ _CLOSERS = r"[\"'`\\\])}]{0,4}"
 _VERB = (
     r"(?:(?:(?:was|is|has been) )?(?:now|set to|changed to|reset to)|(?:will|should|would|must|shall) (?:now )?be|'s|"
     r"is|was|are|ist|war|lautet|est|es|era|e|sera|to|"
-    r"jest|brzmi|je|zni|ar|er|on|este|adalah|ialah|la):? "
+    r"jest|brzmi|je|zni|ar|er|on|este|adalah|ialah|la|yra|eshte|ir|ay|ni|az):? "
 )
 # What a browser's script does with the field that a quoted name points at.
 _TYPED = (
@@ -58,16 +58,19 @@ _FOREIGN_VERB = rf"(?:[A-Za-z]{{0,6}}{FOREIGN}[A-Za-z{FOREIGN}]{{0,10}}:? |{FORE
 _OPERATOR = (
     rf"(?:[?!]?:{_SPACE}\w{{1,16}}{_SPACE}=|{_SPACE}\w{{1,12}}(?:\([0-9, ]{{1,6}}\))?{_SPACE}:?="
     rf"|[ \t]as[ \t]{{1,4}}[\w.]{{1,24}}{_SPACE}=|\[[^\[\]\n]{{0,40}}\]{_SPACE}:?=|\{{[^{{}}\n]{{0,40}}\}}{_SPACE}="
-    rf"|(?:,{_SPACE}[\w.$@]{{1,30}}){{1,4}}{_SPACE}:?=|{_TYPED}|=>|:{{1,3}}=|[?+.|]{{0,2}}={{1,3}}|!=|<{{1,2}}-|->"
+    rf"|(?:,{_SPACE}[\w.$@]{{1,30}}){{1,4}}{_SPACE}:?=|{_TYPED}"
+    rf"|{_SPACE}\|{_SPACE}default\(|:-|=>|:{{1,3}}=|[?+.|]{{0,2}}={{1,3}}|!=|<{{1,2}}-|->"
     rf"|[?!]?:\*\*|[?!]?:|,|- |{_VERB}|{_FOREIGN_VERB}|[ \t][\"'])"
 )
 # These are other words in English: they count only behind a name that is no English word.
-_AMBIGUOUS_VERBS = frozenset({"to", "je", "ar", "er", "on", "la", "-"})
+_AMBIGUOUS_VERBS = frozenset({"to", "je", "ar", "er", "on", "la", "ir", "ay", "ni", "az", "-"})
 _ENGLISH_NAMES = re.compile(r"(?i)pass(?:w|c|p|\b|_)|pwd|secret|token|key|auth|cred|session|cookie|login|conn|sig|pin")
 _ASSIGNMENT = Head(rf"(?i)({SECRET_NAME})({_CLOSERS}{_SPACE})({_OPERATOR})")
-_FLAG = Head(rf"(?i)(?:^|[\s\"'`(\[,])--?({SECRET_NAME})([\"']?,?[ \t]+)")
+# Behind options without a value: `-genkey` and `--no-password` read like a secret's name, too.
+_FLAG = Head(rf"(?i)(?:^|[\s\"'`(\[,])(?:--?[\w-]{{1,40}}[ \t]{{1,4}}){{0,6}}--?({SECRET_NAME})([\"']?,?[ \t]+)")
 _ELEMENT = Head(
-    rf"(?i)<({SECRET_NAME})(?:[ \t][^<>]{{0,200}})?>\s*(?:<!\[CDATA\[)?([^<>\s][^<>\]]*?)\s*(?:\]\]>)?\s*</"
+    rf"(?i)<(?:[\w-]{{1,40}}:)?({SECRET_NAME})(?:[ \t][^<>]{{0,200}})?>"
+    r"\s*(?:<!\[CDATA\[)?([^<>\s][^<>\]]*?)\s*(?:\]\]>)?\s*</"
 )
 _ENTRY = Head(rf"(?i)<key>({SECRET_NAME})</key>\s*<string>([^<>\s][^<>]*)</string>")
 _SETTING = Head(

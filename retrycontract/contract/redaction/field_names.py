@@ -25,7 +25,9 @@ _MARKS: dict[str, str] = {
     "passwort passworter kennwort losungswort contrasena contrasenya contrasinal senha parola parolasi parolaniz parol "
     "motdepasse depasse mdp palavrapasse wachtwoord haslo hasla sifre sifresi sifreniz sifrem parool heslo jelszo "
     "jelszava losenord losenordet passord passordet adgangskode kodeord kodeordet salasana lozinka lozinku geslo "
-    "slaptazodis pasahitza fjalekalimi nenosiri cyfrinair lykilord matkhau katasandi katalaluan zugangscode "
+    "slaptazodis slaptazodi pasahitza fjalekalimi fjalekalimin nenosiri nenolasiri nywila cyfrinair lykilord matkhau "
+    "wagwoord jelszavam jelszavad adgangskoden kodeorden passorden haslem heslem hesla heslom gesla geslom lozinkom "
+    "lozinke salasanan salasanalla parooli sifra sifru sifreyi parolei katasandi katasandinya katalaluan zugangscode "
     "toegangscode psk presharedkey wpapassphrase wpapsk keymaterial claveacceso clavedeacceso claveusuario "
     "clavedeusuario clavemaestra clavewifi claveadmin clavebd clavedb",
     "SECRET": "secret secrets mnemonic seedphrase recoveryphrase recoverycode recoverycodes backupcodes totpseed "

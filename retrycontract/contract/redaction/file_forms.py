@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
+from itertools import islice
 
 from retrycontract.contract.redaction.assignments import LONG_WORD, LONGEST_SAID, SECRET_NAME
-from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, loosened
-from retrycontract.contract.redaction.field_names import judge
+from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
+from retrycontract.contract.redaction.field_names import is_telling_key, judge
 from retrycontract.contract.redaction.literals import Literal, is_quoted_secret, read_list, read_literal
+from retrycontract.contract.redaction.scan_copies import FOREIGN
 
 SHORTEST = 6
+ENDS = ".,;:!?)]}"  # of a clause, not of a value
 _PASSWORDS = frozenset({"PASSWORD", "SECRET", "CREDENTIAL"})
 # `password:` alone on its line, `[db.password]`: what follows deeper, or up to the next heading, lies in it.
 _HEADING = Head(
@@ -25,8 +29,13 @@ _NAMED_ELEMENT = Head(
     rf"(?i)<\w+[^<>]*[ \t](?:name|key|id)=[\"']({SECRET_NAME})[\"'][^<>]*>\s*(?:<value>\s*)?([^<>\s][^<>]*)</"
 )
 _ELEMENT_PAIR = Head(
-    rf"(?i)<(?:name|key)>\s*({SECRET_NAME})\s*</(?:name|key)>\s*<(?:value|string)>\s*([^<>\s][^<>]*)</"
+    rf"(?i)<[\w:-]*(?:name|key)>\s*({SECRET_NAME})\s*</[^<>]*>\s*(?:<[\w:-]*(?:type|description)>[^<>]*</[^<>]*>\s*)?"
+    r"<[\w:-]*(?:value|string)>\s*([^<>\s][^<>]*)</"
 )
+# The attributes of an element that name and hold, in either order and with others between.
+_NAMING = rf"\s(?:name|key|id|type)=[\"']({SECRET_NAME})[\"']"
+_NAME_THEN_VALUE = Head(rf"(?i)<[\w:.-]+[^<>]*?{_NAMING}[^<>]*?\svalue=[\"']([^\"'<>]+)[\"']")
+_VALUE_THEN_NAME = Head(rf"(?i)<[\w:.-]+[^<>]*?\svalue=[\"']([^\"'<>]+)[\"'][^<>]*?{_NAMING}")
 _TAG = r"(?:</?(?:b|strong|i|em|u|code|kbd|tt|span|td|th|dt|dd|label|mark|pre|br)\b[^<>\n]*>|\*\*|__)"
 _EMPHASIS = Head(rf"(?i)({SECRET_NAME})[ \t]?:?[ \t]*{_TAG}(?:[ \t]*(?::|{_TAG}))*[ \t]*`?([^\s<>*`:][^\s<>*`]*)")
 _VALUE_FIRST = Head(
@@ -40,6 +49,28 @@ _WHOSE = Head(
 _SET_TO = Head(
     rf"(?i)\b(?:set|change|changed|reset|update|updated)[ \t]+(?:[\w']+[ \t]+)?({SECRET_NAME})[ \t]+(?:to|as):?[ \t]+"
 )
+# `? password` and `: value` on two lines; `name:` and `value:` with other members of the same object between.
+_COMPLEX_KEY = Head(rf"(?im)(?:^|[\"'])[ \t]*\?[ \t]+[\"']?({SECRET_NAME})[\"']?[ \t]*\n[ \t]*:[ \t]+")
+_MEMBERS = Head(
+    rf"(?i)\b(?:name|key):[ \t]+[\"']?({SECRET_NAME})[\"']?[ \t]*\n(?:[ \t]+[\w-]+:[^\n]*\n){{1,3}}?"
+    r"[ \t]+[\"']?value[\"']?:[ \t]+"
+)
+# With nothing but a blank or a slip between, `mit dem Passwort …`; and a user beside a password.
+_SAYING = rf"(?:is|ist|er|je|ni|ay|on|mi|e|adalah|[a-z]{{0,4}}{FOREIGN}[a-z{FOREIGN}]{{0,8}})[ \t]{{1,3}}"
+# As far as to the first digit or sign with something behind it: all of a long word would take RE2 much longer.
+_MIXED = r"[^\s/\"'`]*?[0-9!#$%^&*+?~][^\s\"'`]"
+_WORD = re.compile(rf"[^\s\"'`]{{0,{LONGEST_SAID + 1}}}")
+_BARE = Head(rf"(?i)({SECRET_NAME})(?:[ \t]{{1,3}}(?:{_SAYING}){{0,2}}|;[ \t]?)[\"'`]?({_MIXED})")
+_LOGIN = Head(
+    r"(?i)\b(?:log(?:in|ging|ged)?|sign(?:ing|ed)?|anmelde\w*|melde dich)(?:[ \t]+(?:in|on))?"
+    r"(?:[ \t]+(?:with|as|mit|als)|:)[ \t]+[^\s/]+"
+    rf"(?:[ \t]?/[ \t]?|[ \t]+(?:and|with|und|mit)[ \t]+)({_MIXED})"
+)
+# Names of methods and kinds are mixed as a password is: `password Argon2id`.
+_METHOD = re.compile(r"(?i)argon|pbkdf|crypt|sha-?\d|md\d|aes|hmac|oauth|base\d|utf|ascii|rfc|iso|x509|v\d|http")
+_ANSWER = re.compile(r"[ \t]*([^\s\"'`]{6,200})[\"'`}\]]*\s*\Z")
+# Nor do they hold what is written as program text.
+_WRITTEN = re.compile(r"[\"'`=<>(){}\[\],;|\\]|^[:/-]")
 _SET_PASSWORD = Head(r"(?i)\bset[ \t]+(password)[ \t]+for[ \t]+[^\s=]+[ \t]*(?:=|to)[ \t]*(?:\w+\()?(['\"])")
 _COMPARED = Head(rf"(?i)({SECRET_NAME})[`\"\]]?[ \t]+(?:not[ \t]+)?(?:in[ \t]*\(|i?like[ \t]|<>)[ \t]*(')")
 _BRACED = Head(r"(?i)(?:^|;)[ \t]*(?:pwd|password)[ \t]*=[ \t]*\{([^{}\n;]+)\}[ \t]*(?:;|[\"'\s]|$)")
@@ -51,8 +82,9 @@ _EXPECTED = Head(
 )
 
 
-_ELEMENTS = (_NAMED_ELEMENT, _ELEMENT_PAIR, _EMPHASIS)
-_APART = (_VALUE_FIRST, _VARIABLE, _WHOSE, _SET_TO, _BRACED)
+_ELEMENTS = (_NAMED_ELEMENT, _ELEMENT_PAIR, _NAME_THEN_VALUE, _VALUE_THEN_NAME, _EMPHASIS)
+_APART = (_VALUE_FIRST, _VARIABLE, _COMPLEX_KEY, _MEMBERS, _WHOSE, _SET_TO, _BRACED)
+_BARELY = (_BARE, _LOGIN)
 _STATEMENTS = (_SET_PASSWORD, _COMPARED, _EXPECTED)
 
 
@@ -71,11 +103,16 @@ def find_below_headings(text: str, allowance: Allowance) -> Iterator[SecretSpan]
             line = text[taken:stop].strip()
             deeper = _indent(text, taken) > indent or (line.startswith("- ") and _indent(text, taken) >= indent)
             if line and (line.startswith("[") if is_section else not deeper):
+                # Below a prompt the answer may stand, alone on its line.
+                answer = None if is_section else _ANSWER.match(text, taken, stop)
+                if answer and _is_plainly_secret(answer[1], mark):
+                    yield SecretSpan(*answer.span(1), mark)
                 break
             if line and (entry := _ENTRY.match(text, taken, stop)):
                 name = judge(entry[1] or "")
                 literal = read_literal(text, entry.end())
-                if literal and not name.descriptor and literal.end <= stop and _is_certain(literal, name.mark or mark):
+                is_held = not name.descriptor or entry[1] == "default"
+                if literal and is_held and literal.end <= stop and _is_certain(literal, name.mark or mark):
                     yield SecretSpan(literal.start, literal.end, name.mark or mark)
             taken = stop
 
@@ -103,66 +140,90 @@ def find_aliased(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             yield SecretSpan(literal.start, literal.end, marks[anchor[1]])
 
 
-def find_named_elements(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+def find_named_elements(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `<property name="password"><value>…`, `<name>password</name><value>…` and `<b>Password:</b> …`."""
-    for head in _ELEMENTS:
-        for find in head.all(text):
-            start, end = find.span(2)
-            literal = Literal(text[start:end].rstrip(" \t\r\n.,;"), start, end, quoted=True)
-            # In program text two underscores begin a name: `#define A_secret __NR_a_secret`.
-            if head is _EMPHASIS and text[start - 2 : start] == "__" and judge(literal.text).mark:
-                continue
-            yield from _certain(find[1], literal, start, allowance)
+    for find in head.all(text):
+        value, name = (1, 2) if head is _VALUE_THEN_NAME else (2, 1)
+        start, end = find.span(value)
+        literal = Literal(text[start:end].rstrip(" \t\r\n.,;"), start, end, quoted=True)
+        # In program text two underscores begin a name: `#define A_secret __NR_a_secret`.
+        if head is _EMPHASIS and text[start - 2 : start] == "__" and judge(literal.text).mark:
+            continue
+        yield from _certain(find[name], literal, start, allowance)
 
 
-def find_told_apart(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+def find_told_apart(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find values that stand before their name, or with words between."""
-    for find in _VALUE_FIRST.all(text):
-        yield from _certain(find[2], read_literal(text, find.span(1)[0]), find.span(0)[0], allowance)
-    for head in (_VARIABLE, _WHOSE, _SET_TO):
-        for find in head.all(text):
-            literal = read_literal(text, find.span(0)[1], within=None if head is _VARIABLE else LONGEST_SAID)
-            yield from _certain(find[1], literal, find.span(0)[0], allowance)
-    for find in _BRACED.telling(text, allowance):
-        start, end = find.span(1)
-        yield from _certain("password", Literal(text[start:end], start, end, quoted=True), start, allowance)
+    for find in head.all(text):
+        name, start = "password" if head is _BRACED else find[2 if head is _VALUE_FIRST else 1], find.span(0)[1]
+        literal: Literal | None
+        if head is _BRACED:
+            start, end = find.span(1)
+            literal = Literal(text[start:end], start, end, quoted=True)
+        elif head is _VALUE_FIRST:
+            literal = read_literal(text, find.span(1)[0])
+        else:
+            literal = read_literal(text, start, within=LONGEST_SAID if head in (_WHOSE, _SET_TO) else None)
+        yield from _certain(name, literal, find.span(0)[0], allowance)
 
 
 def _certain(name: str, literal: Literal | None, at: int, allowance: Allowance) -> Iterator[SecretSpan]:
     mark = judge(name).mark
     if mark and literal:
         allowance.spend(at)
-        bare = literal.text if literal.quoted else literal.text.rstrip(".,;:!?)]}")
+        bare = literal.text if literal.quoted else literal.text.rstrip(ENDS)
         literal = Literal(bare, literal.start, literal.start + len(bare), quoted=literal.quoted)
         is_long = literal.quoted and mark in _PASSWORDS and " " not in bare and len(bare) >= LONG_WORD
         if _is_certain(literal, mark) or (is_long and literal.telling and not literal.is_placeholder):
             yield SecretSpan(literal.start, literal.end, mark)
 
 
-def find_in_statements(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+def _is_plainly_secret(text: str, mark: str) -> bool:
+    """Say whether a word is mixed as passwords are and names and methods are not."""
+    literal = Literal(text.rstrip(ENDS), 0, len(text), quoted=False)
+    if len(text) > LONGEST_SAID or _METHOD.search(literal.text) or _WRITTEN.search(literal.text):
+        return False
+    return is_telling_key(literal.text) and _is_certain(literal, mark)
+
+
+def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `with the password …` and `log in with bob / …`, whose values only their mixture tells."""
+    # So many are weighed and no more, for most are no secrets and would make no text too dense.
+    for find in islice(head.all(text), allowance.left):
+        group, mark = (1, "PASSWORD") if head is _LOGIN else (2, judge(find[1]).mark)
+        # `pass` is a verb as well.
+        if mark == "PASSWORD" and find[1] != "pass":
+            start = find.span(group)[0]
+            word = _WORD.match(text, start)
+            if word and _is_plainly_secret(word[0], mark):
+                allowance.spend(start)
+                yield SecretSpan(start, start + len(word[0].rstrip(ENDS)), mark)
+
+
+def find_in_statements(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `SET PASSWORD FOR … = '…'`, `password IN ('…')` and what a script sends to a prompt."""
-    for head in _STATEMENTS:
-        for find in head.all(text):
-            mark = "PASSWORD" if head is _EXPECTED else judge(find[1]).mark
-            if mark in _PASSWORDS:
-                allowance.spend(find.span(0)[0])
-                start = find.span(2)[0]
-                # A line break that is written as an escape parts the quotes.
-                sent = (
-                    [read_literal(text, start + (text[start] == "{"))] if head is _EXPECTED else read_list(text, start)
-                )
-                for literal in filter(None, sent):
-                    if not literal.is_word_of_code and not literal.is_placeholder and "%" not in literal.text:
-                        yield SecretSpan(literal.start, literal.end, mark)
+    for find in head.all(text):
+        mark = "PASSWORD" if head is _EXPECTED else judge(find[1]).mark
+        if mark in _PASSWORDS:
+            allowance.spend(find.span(0)[0])
+            start = find.span(2)[0]
+            # A line break that is written as an escape parts the quotes.
+            sent = [read_literal(text, start + (text[start] == "{"))] if head is _EXPECTED else read_list(text, start)
+            for literal in filter(None, sent):
+                if not literal.is_word_of_code and not literal.is_placeholder and "%" not in literal.text:
+                    yield SecretSpan(literal.start, literal.end, mark)
 
 
 FINDERS = (
     Finder.of(_HEADING, find_below_headings),
     Finder.of(_ALIAS, find_aliased),
+    # Each by itself: where one stands in a text, the others need not be sought in all of it.
     *(
-        Finder("|".join(f"(?:{loosened(head.pattern)})" for head in heads), find)
+        Finder.of(head, partial(find, head))
         for heads, find in (
-            (_ELEMENTS, find_named_elements), (_APART, find_told_apart), (_STATEMENTS, find_in_statements),
+            (_ELEMENTS, find_named_elements), (_APART, find_told_apart), (_BARELY, find_barely_told),
+            (_STATEMENTS, find_in_statements),
         )
+        for head in heads
     ),
 )  # fmt: skip

@@ -27,6 +27,7 @@ LEAST_DENSE = 2.5
 _PLACEHOLDER = WholePattern(
     r"(?i)\$\{.*\}?|\$\(.*|\$[0-9]|\$[a-z_]*(?:pass|pwd|token|key|secret|user|auth)[a-z_]*|(?-i:\$[A-Z_][A-Z0-9_]{2,})"
     r"|\{\{.*|\{%.*|\{[a-z_][\w.]*\}?|%[sdr]|%\([a-z_]\w*\)s?|%[a-z_]\w*%|<[a-z][^<>]*>?|&lt;.*"
+    r"|(?:[^a-z0-9{}$]*\$?\{[a-z_][^{}\"'\s]{0,60}\})+[^a-z0-9{}$]*"  # nothing but what is put in, and signs
     r"|\*+|\.{3,}|x{3,}|\[redacted.*|\[[a-z _-]+\]|your[_ -].*|null|none|nil|undefined|true|false|nan|n/a|tbd|todo"
 )
 _CODE = WholePattern(
@@ -126,9 +127,10 @@ class Literal:
         return not _WORD.fits(self.text)
 
 
-# In YAML an anchor or a tag may stand before the value; in program text a letter or a sign before the quote.
+# In YAML an anchor or a tag may stand before the value; in program text a comment, or what says how the text is read.
 _YAML_NODE = re.compile(r"(?:[&!][\w!:/.-]{1,80}[ \t]+){1,2}")
-_STRING_PREFIX = re.compile(r"(?:[@$]{1,2}|u8|[bBrRuULNEe]{1,2})(?=[\"'])")
+_PREFIX = r"(?:[@$]{1,2}|u8|[bBrRuULNEefFsS]{1,2}#{0,3})"
+_STRING_PREFIX = re.compile(rf"(?:/\*[^*\n]{{0,80}}\*/[ \t]*)?{_PREFIX}?(?=[\"'])")
 
 # Where quotes are doubled, as in CSV or by a slip, the value stands between the inner ones.
 _DOUBLED = re.compile(r"([\"'])\1[^\s\"',;:)\]}+.&|<]")
@@ -240,7 +242,7 @@ _LOOKUP = (
 _WRAPPER = re.compile(
     rf"(?>[ \t]+|/\*[^*\n]*\*/|//[^\n]*\n\s*|(?:new|await)\b|{_LOOKUP}"
     rf"|(?:[\w.]{{0,40}}(?:\.|::))?(?i:{_WRAPPING})(?:<[^<>()\n]{{0,40}}>)?!?"
-    r"\(\s*(?:(?i:default|value|secret_value|initial)\s?=\s?)?|[&(]\s*|[bBrRuU](?=[\"']))*+"
+    rf"\(\s*(?:(?i:default|value|secret_value|initial)\s?=\s?)?|[&(]\s*|{_PREFIX}(?=[\"']))*+"
 )
 # What is called, read or counted before another value is taken instead: `os.getenv("PW") or "…"`, `x if y else "…"`.
 _ATOM = (

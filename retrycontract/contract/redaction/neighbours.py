@@ -18,6 +18,23 @@ from retrycontract.contract.redaction.literals import QUOTES, Literal, closing_q
 _NAMING = ("name", "key", "field", "header", "variable", "var", "env", "param", "parameter", "property", "attribute",
            "label", "varname", "env_name", "setting", "option", "question")  # fmt: skip
 _VALUES = ("value", "val", "default", "secret_value", "v", "contents", "answer", "new_value", "newvalue", "current")
+# What is changed is named, and its new value stands beside.
+_CHANGED = (
+    "variable",
+    "var",
+    "env",
+    "env_name",
+    "varname",
+    "setting",
+    "field",
+    "key",
+    "param",
+    "parameter",
+    "property",
+)
+_NEW = ("to", "new", "set_to", "set")
+_CHANGEABLE = frozenset({"PASSWORD", "SECRET", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY"})
+_MANIFEST = ("data", "stringdata")
 # These name other things as well: what they name has to be a password, a key or the like.
 _ALSO_NAMING = ("id", "column", "col", "k", "type", "n", "setting_name")
 _ORDINARY = frozenset({"AUTHORIZATION", "SESSION", "COOKIE", "CREDENTIAL"})
@@ -47,7 +64,7 @@ def spellings_of(name: str) -> tuple[str, str, str]:
     return name, name.capitalize(), name.upper()
 
 
-_TELLING = {*_NAMING, *_ALSO_NAMING, *_POINTING, *_COLUMNS, *_QUERIES, "kind", "op"}
+_TELLING = {*_NAMING, *_ALSO_NAMING, *_POINTING, *_COLUMNS, *_QUERIES, "kind", "op", "path"}
 _SPELLINGS = frozenset(spelling for name in _TELLING for spelling in spellings_of(name))
 
 
@@ -68,8 +85,10 @@ def paired_values(members: dict[Any, Any], shown: Callable[[Any], str]) -> dict[
         name = told(naming)
         mark = judge(name).mark if name and len(name.split()) <= MOST_WORDS else None
         if mark and (naming in _NAMING or mark not in _ORDINARY) and (naming != "type" or mark == "PASSWORD"):
-            found.update((folded[key], mark) for key in _VALUES if key in folded and key != naming)
-    if "op" in folded and (mark := judge(told("path").rpartition("/")[2]).mark):  # JSON Patch
+            values = (*_VALUES, *_NEW) if naming in _CHANGED and mark in _CHANGEABLE else _VALUES
+            found.update((folded[key], mark) for key in values if key in folded and key != naming)
+    is_patch = "op" in folded or told("path").startswith("/")
+    if is_patch and (mark := judge(told("path").rpartition("/")[2]).mark):  # JSON Patch
         found.update((folded[key], mark) for key in ("value",) if key in folded)
     for pointing in (name for name in _POINTING if name in folded):
         target = told(pointing)
@@ -77,7 +96,7 @@ def paired_values(members: dict[Any, Any], shown: Callable[[Any], str]) -> dict[
         if target and (named in ("PASSWORD", "API_KEY") or not _TYPED_SECRETS.isdisjoint(split_words(target))):
             found.update((folded[key], "PASSWORD") for key in _TYPED if key in folded and key != pointing)
     if told("kind").casefold() == "secret":
-        found.update((folded[key], "SECRET") for key in ("data", "stringdata") if key in folded)
+        found.update((folded[key], "SECRET") for key in _MANIFEST if key in folded)
     for key, marks in _columns_of(members, folded):
         found.setdefault(key, marks)
     return found
@@ -129,7 +148,7 @@ def _bound_names(query: str) -> list[str]:
 # A name of a secret before what holds others; one member that names another. Both in JSON that was not read as such:
 # broken, in a string, in a literal of Python.
 _HOLDER = Head(rf"(?i)({SECRET_NAME})[\"'`]?[ \t]{{0,8}}(?:=>|[:=])\s{{0,40}}[\[{{]")
-_NAMES = "|".join(sorted({*_NAMING, *_ALSO_NAMING, *_POINTING, "path"}))
+_NAMES = "|".join(sorted({*_NAMING, *_ALSO_NAMING, *_POINTING, "path", "kind"}))
 _COLON = r"[\"']\s*(?:=>|:)\s*"
 _NAMED = Head(rf"(?i)[\"'](?:{_NAMES}){_COLON}[\"']([^\"'\n]*(?:{NAME_WORDS})[^\"'\n]*)")
 _LISTED = Head(rf"(?i)[\"'](?:{'|'.join(_COLUMNS)}){_COLON}\[([^\[\]{{}}]*(?:{NAME_WORDS}))")
@@ -280,10 +299,10 @@ def _paired(written: _Written, *, is_data: bool) -> Iterator[SecretSpan]:
     for name, mark in paired_values(values, lambda name: name if type(name) is str else "").items():
         entry = entries[name]
         if isinstance(mark, str):
-            single = [entry] if isinstance(entry, Literal) else []
-            yield from (
-                SecretSpan(each.start, each.end, mark) for each in single if _is_secret(each, mark, is_data=is_data)
-            )
+            if isinstance(entry, _Written):
+                yield from _held(entry, NameVerdict(mark), is_data=is_data) if name.casefold() in _MANIFEST else ()
+            elif _is_secret(entry, mark, is_data=is_data):
+                yield SecretSpan(entry.start, entry.end, mark)
         elif isinstance(entry, _Written):
             nested = [each for _, each in entry.entries if isinstance(each, _Written)]
             for row in nested or [entry]:

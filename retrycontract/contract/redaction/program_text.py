@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from retrycontract.contract.redaction.assignments import SECRET_NAME
 from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, WholePattern, loosened
@@ -16,7 +17,7 @@ from retrycontract.contract.redaction.literals import (
 )
 
 _QUOTE = r"(?:[@$bBrRuULNEe]{0,2}[\"'`])"
-_CALL = Head(rf"(?i)({SECRET_NAME})\(\s*(?:[\w.]+\s?[=,]\s?)?({_QUOTE})[^\"'`]")
+_CALL = Head(rf"(?i)({SECRET_NAME})([({{])\s*(?:[\w.]+\s?[=,]\s?)?({_QUOTE})[^\"'`]")
 _PAIR_OF_ARGUMENTS = Head(
     rf"(?i)(?:credentials?|basic_?auth|password_?authentication|login|authenticate|\bauth)\s?(?:=\s?)?[(\[]\s*"
     rf"{_QUOTE}[^\"'\n]{{1,100}}[\"'],\s*({_QUOTE})"
@@ -43,7 +44,9 @@ def find_arguments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `user.setPassword("value")` and `Credentials("ana", "value")`."""
     for find in _CALL.telling(text, allowance):
         verdict, words = judge(find[1]), split_words(find[1])
-        literal = read_literal(text, find.span(2)[0])
+        literal = read_literal(text, find.span(3)[0])
+        if find[2] == "{" and literal and text[literal.end + 1 : literal.end + 2] != "}":
+            continue
         if literal and verdict.mark and words and words[0] not in _ASKING and _is_argument(literal, verdict):
             yield SecretSpan(literal.start, literal.end, verdict.mark)
     for find in _PAIR_OF_ARGUMENTS.telling(text, allowance):
@@ -111,12 +114,26 @@ _FLAGS = {
     "sshpass": "-p", "mysql(?:dump|admin|import|sh)?": "-p", "mariadb(?:-dump)?": "-p",
     "(?:docker|podman|helm|oc|az|skopeo|buildah)[ \\t][^\\n|;]*?login": "-p",
     "mongo(?:sh|dump|restore|export|import)?": "-p",
-    "7z[ar]?": "-p", "cqlsh": "-p", "redis-cli": "-a", "ldap(?:search|modify|add|delete|whoami|passwd)": "-w",
-    "(?:un)?zip": "-P", "(?:sqlcmd|bcp|isql|tsql)": "-P", "openssl[ \\t]+(?:enc|aes-?[\\w-]+)": "-k",
+    "7z[ar]?": "-p", "cqlsh": "-p", "redis-cli": "-a", "ldap(?:search|modify|add|delete|whoami|passwd)": "-[sw]",
+    "(?:un)?zip": "-P", "(?:un)?rar": "-h?p", "twine": "-p", "mosquitto_(?:pub|sub|rr)": "-P", "ipmitool": "-P",
+    "(?:nxc|netexec|crackmapexec|evil-winrm|psexec(?:64)?|rdesktop|snowsql|user(?:add|mod))": "-p",
+    "gh[ \\t]+secret[ \\t]+set": "(?:--body|-b)", "security[ \\t]+add[-_]\\w+[-_]password": "-w", "snmp\\w+": "-[AX]",
+    "cmdkey": "/pass:", "swaks": "-ap", "sendemail": "-xp", "(?:lftp|ncftp)": "-u[ \\t]*[^\\s,]+,",
+    "(?:sqlcmd|bcp|isql|tsql)": "-P",
+    "openssl[ \\t]+(?:enc|aes-?[\\w-]+)": "-k", "openssl": "-pass(?:in|out)?[ \\t]+pass:",
+    "openssl[ \\t]+passwd": "-(?:[156]|apr1)(?:[ \\t]+-salt[ \\t]+\\S+)?",
     "ssh-keygen": "-N",
-    "htpasswd[ \\t]+-\\w*b\\w*[ \\t]+\\S+": "\\S+[ \\t]+", "smbclient": "-U[ \\t]*[^\\s%]+%", "xfreerdp": "/p:",
+    "(?:smbclient|rpcclient|winexe|net[ \\t]+rpc)": "(?:-U[ \\t]*|--user[= \\t])[\"']?[^\\s%]+%", "xfreerdp": "/p:",
 }  # fmt: skip
+# Commands that take it as a word of its own, behind others.
+_PLACED = (
+    r"htpasswd(?:[ \t]+-\w+)*[ \t]+-\w*b\w*(?:[ \t]+-\w+)*(?:[ \t]+[^\s-]\S*){1,2}[ \t]+",
+    rf"rabbitmqctl{_BETWEEN}(?:add_user|change_password|authenticate_user)[ \t]+(?:--[ \t]+)?\S+[ \t]+",
+    rf"nmcli{_BETWEEN}(?:password|[\w.-]+\.(?:psk|password|wep-key\d))[ \t]+",
+    r"composer[ \t]+config[ \t][^\n|;]*?http[-_]basic\.\S+[ \t]+\S+[ \t]+",
+)
 _HEADINGS = "|".join(rf"{command}{_BETWEEN}{flag}[ \t]*" for command, flag in _FLAGS.items())
+_HEADINGS += "|" + "|".join(_PLACED)
 _COMMAND = re.compile(rf"(?:{'|'.join(_FLAGS)})\b")
 # What a shell would read as several words, or as more than a word, is one word in a list.
 _ONE_WORD = str.maketrans(dict.fromkeys(" \t\r\n\v\f\"'`;|", "_"))
@@ -145,9 +162,13 @@ _PIPED = Head(
     r"\b(?:echo[ \t]+(?:-[neE]+[ \t]+)?|printf[ \t]+(?:[\"']?%s[\\\sn]*[\"']?[ \t]+)?)[\"']?([^\s\"'|]+)[\"']?"
     r"[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)*(?:-S|--stdin)"
     r"|(?:sudo[ \t]+)?(?:chpasswd|passwd[ \t]+--stdin|cryptsetup|kinit)"
-    r"|(?:docker|podman|helm)[ \t][^\n|;]*?--password-stdin)"
+    r"|(?:docker|podman|helm)[ \t][^\n|;]*?--password-stdin|gh[ \t]+auth[ \t]+login[^\n|;]*?--with-token"
+    r"|gpg2?[ \t][^\n|;]*?--passphrase-fd)"
 )
-_HANDED = Head(r"(?:\bsudo[ \t]+(?:-\w+[ \t]+)*(?:-S|--stdin)\b|--password-stdin\b)[^\n|;<]*<<<[ \t]*[\"']?([^\s\"']+)")
+_HANDED = Head(
+    r"(?:\bsudo[ \t]+(?:-\w+[ \t]+)*(?:-S|--stdin)\b|--password-stdin\b|--with-token\b"
+    r"|\b(?:chpasswd|passwd[ \t]+--stdin|cryptsetup|kinit|vncpasswd)\b)[^\n|;<]*<<<[ \t]*[\"']?([^\s\"']+)"
+)
 _SECRET_LITERALS = Head(r"\bcreate[ \t]+secret[ \t][^\n|;]*--from-literal[^\n|;]*")
 _LITERAL = re.compile(r"--from-literal[= \t]+[\"']?[\w.-]+=[\"']?([^\s\"']+)")
 _SSHPASS = Head(r"\bSSHPASS=[\"']?([^\s\"';]+)")
@@ -174,26 +195,28 @@ _WIFI = Head(
 )
 _POSITIONAL = (_ORACLE, _PGPASS, _NET_USE, _SECURE_STRING, _INTO_SECURE_STRING, _WIFI)
 _USER = Head(r"(?:^|\s)(?:-u|--user|--proxy-user)(?:[ \t]+|=)([^\s]+)")
-_JOINED_USER = Head(r"\bcurl\b[^\n|;]*?[ \t]-u([^\s:=-][^\s:]*:[^\s]+)")
+_JOINED_USER = Head(
+    r"\b(?:curl\b[^\n|;]*?[ \t]-\w*[uU]|(?:https?|xhs?)[ \t](?:[^\n|;]*?[ \t])?(?:-a|--auth))"
+    r"[ \t=]*([^\s:=-][^\s:]*:[^\s]+)"
+)
 _COOKIE = Head(r"\bcurl\b[^\n|;]*?[ \t](?:-b|--cookie)[ \t=]*[\"']?(\w[^=\s\"']*=[^\n\"']+)")
 
 
-def find_passwords(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+def find_passwords(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `sshpass -p value`, `mysql -pvalue`, netrc lines and their relatives."""
-    for head in _TOLD:
-        for find in head.telling(text, allowance):
-            literal = read_literal(text, find.span(2 if head is _IDENTIFIED else 1)[0])
-            if not literal or literal.is_placeholder or literal.is_word_of_code:
-                continue
-            if head is _IDENTIFIED and not _identifies(text, find, literal):
-                continue
-            is_other = head is _PASSWORD and (
-                _PORTS.fits(literal.text)
-                or _OTHER_COMMAND.search(text, find.span(0)[0], literal.start)
-                or _OPTIONS.match(text, text.rfind("-p", find.span(0)[0], literal.start + 1), literal.end + 1)
-            )
-            if not is_other:
-                yield SecretSpan(literal.start, literal.end, "PASSWORD")
+    for find in head.telling(text, allowance):
+        literal = read_literal(text, find.span(2 if head is _IDENTIFIED else 1)[0])
+        if not literal or literal.is_placeholder or literal.is_word_of_code:
+            continue
+        if head is _IDENTIFIED and not _identifies(text, find, literal):
+            continue
+        is_other = head is _PASSWORD and (
+            _PORTS.fits(literal.text)
+            or _OTHER_COMMAND.search(text, find.span(0)[0], literal.start)
+            or _OPTIONS.match(text, text.rfind("-p", find.span(0)[0], literal.start + 1), literal.end + 1)
+        )
+        if not is_other:
+            yield SecretSpan(literal.start, literal.end, "PASSWORD")
 
 
 def _identifies(text: str, find: Find, literal: Literal) -> bool:
@@ -217,34 +240,34 @@ def one_word(text: str, *, is_first: bool) -> str:
     return f"{folder}{slash}{name if _COMMAND.match(name) else name.replace('-', '_')}"
 
 
-def find_piped_passwords(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find `echo value | sudo -S`, `sudo -S … <<< value`, `SSHPASS=value` and `--from-literal=name=value`."""
-    for head in (_PIPED, _HANDED, _SSHPASS):
-        for find in head.telling(text, allowance):
-            if not Literal(find[1], *find.span(1), quoted=False).is_placeholder:
-                yield SecretSpan(*find.span(1), "PASSWORD")
+def find_piped_passwords(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `echo value | sudo -S`, `sudo -S … <<< value` and `SSHPASS=value`."""
+    for find in head.telling(text, allowance):
+        if not Literal(find[1], *find.span(1), quoted=False).is_placeholder:
+            yield SecretSpan(*find.span(1), "PASSWORD")
+
+
+def find_secret_literals(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `--from-literal=name=value`."""
     for find in _SECRET_LITERALS.telling(text, allowance):
-        start, end = find.span(0)
-        for literal in _LITERAL.finditer(text, start, end):
+        for literal in _LITERAL.finditer(text, *find.span(0)):
             if not Literal(literal[1], *literal.span(1), quoted=False).is_placeholder:
                 yield SecretSpan(*literal.span(1), "SECRET")
 
 
-def find_positional_passwords(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+def find_positional_passwords(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find passwords that only their place tells: `scott/value@`, lines of `.pgpass`, `net use`, codes for Wi-Fi."""
-    for head in _POSITIONAL:
-        for find in head.telling(text, allowance):
-            start, end = next(find.span(group) for group in (1, 2, 3) if find.span(group) != (-1, -1))
-            literal = Literal(text[start:end].rstrip("\"'"), start, end, quoted=False)
-            if not literal.is_placeholder and not literal.is_word_of_code:
-                yield SecretSpan(start, start + len(literal.text), "PASSWORD")
+    for find in head.telling(text, allowance):
+        start, end = next(find.span(group) for group in (1, 2, 3) if find.span(group) != (-1, -1))
+        literal = Literal(text[start:end].rstrip("\"'"), start, end, quoted=False)
+        if not literal.is_placeholder and not literal.is_word_of_code:
+            yield SecretSpan(start, start + len(literal.text), "PASSWORD")
 
 
-def find_users(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+def find_users(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `curl -u user:password`."""
-    for head in (_USER, _JOINED_USER):
-        for find in head.telling(text, allowance):
-            yield from _user_and_password(text, *find.span(1))
+    for find in head.telling(text, allowance):
+        yield from _user_and_password(text, *find.span(1))
 
 
 def _user_and_password(text: str, start: int, end: int) -> Iterator[SecretSpan]:
@@ -252,7 +275,7 @@ def _user_and_password(text: str, start: int, end: int) -> Iterator[SecretSpan]:
         end = max(unquoted_end(text, start), end)
     user, colon, password = text[start:end].partition(":")
     secret = password.strip("\"'{} ")
-    if not colon or not secret or "://" in text[start:end]:
+    if not colon or not secret or "://" in text[start:end] or user.endswith("[REDACTED"):
         return
     if not Literal(secret, start, end, quoted=False).is_placeholder:
         yield SecretSpan(start + len(user) + 1, end - (text[end - 1] in "\"'"), "PASSWORD")
@@ -264,12 +287,16 @@ def find_cookies(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         yield SecretSpan(*find.span(1), "COOKIE")
 
 
+# Each by itself: where one stands in a text, the others need not be sought in all of it.
 COMMAND_FINDERS = (
-    Finder("|".join(loosened(head.pattern) for head in _TOLD), find_passwords),
-    Finder(
-        "|".join(loosened(head.pattern) for head in (_PIPED, _HANDED, _SSHPASS, _SECRET_LITERALS)), find_piped_passwords
+    *(
+        Finder.of(head, partial(find, head))
+        for heads, find in (
+            (_TOLD, find_passwords), ((_PIPED, _HANDED, _SSHPASS), find_piped_passwords),
+            (_POSITIONAL, find_positional_passwords), ((_USER, _JOINED_USER), find_users),
+        )
+        for head in heads
     ),
-    Finder(loosened("|".join(head.pattern for head in _POSITIONAL)), find_positional_passwords),
-    Finder(loosened(f"{_USER.pattern}|{_JOINED_USER.pattern}"), find_users),
+    Finder.of(_SECRET_LITERALS, find_secret_literals),
     Finder.of(_COOKIE, find_cookies),
-)
+)  # fmt: skip

@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import chain
 from operator import add
 from string import ascii_lowercase, ascii_uppercase, digits
@@ -66,21 +67,32 @@ def entropy(text: str) -> float:
 
 def looks_random(text: str, *, at_least: int = 20) -> bool:
     """Say whether most of the text is random letters and digits; words, UUIDs and digests inside do not count."""
-    if entropy(text) < (LEAST_ENTROPY if len(text) >= at_least >= 16 else 2.5):
+    size, least = len(text), LEAST_ENTROPY if len(text) >= at_least >= 16 else 2.5
+    # Text with so many different characters has that much however they are spread.
+    is_varied = size > 1 and (len(set(text)) - 1) * math.log2(size) >= least * size
+    if not is_varied and entropy(text) < least:
         return False
     scrap = sum(len(segment) for segment in _random_segments(_UUID.sub("", text)))
     return scrap >= at_least and scrap * 10 >= len(text) * 6
 
 
-def _random_segments(text: str) -> Iterator[str]:
+def _random_segments(text: str) -> list[str]:
     """Give the runs of letters and digits that are no words, numbers or digests."""
-    runs = [match.group() for match in _SEGMENT.finditer(text)]
+    runs: list[str] = _SEGMENT.findall(text)
+    noise = [run for run in runs if (_is_noisy if len(run) > WORD else _is_noisy_word)(run)]
     # To base64url `-` and `_` are letters like any other: runs of which none is a word belong together.
-    if len(runs) > 1 and not any(_is_wordy(run) or is_digest(run) or run.isdigit() for run in runs):
-        runs = ["".join(runs)]
-    for run in runs:
-        if not run.isdigit() and not is_digest(run) and not _is_wordy(run):
-            yield run
+    if len(noise) == len(runs) > 1:
+        noise = list(filter(_is_noisy, ["".join(runs)]))
+    return noise
+
+
+def _is_noisy(run: str) -> bool:
+    return not run.isdigit() and not is_digest(run) and not _is_wordy(run)
+
+
+# Long names are made of the same words again and again.
+WORD = 8
+_is_noisy_word = lru_cache(maxsize=2048)(_is_noisy)
 
 
 def _is_wordy(run: str) -> bool:
@@ -89,9 +101,13 @@ def _is_wordy(run: str) -> bool:
     if run.isdigit() or not steps:
         return not run.isdigit()
     kinds = run.encode().translate(_KINDS)
-    jumps = sum(map(kinds.count, _JUMPS)) / steps
+    jumping = sum(map(kinds.count, _JUMPS))
+    jumps = jumping / steps
+    # So often no words change; in a long text of noise most runs end here.
+    if jumps >= 0.3 and b"0" in kinds:
+        return False
     digit_pairs = kinds.count(b"0") - kinds.count(b"a0") - kinds.count(b"A0") - kinds.startswith(b"0")
-    letters = steps - sum(map(kinds.count, _JUMPS)) - digit_pairs
+    letters = steps - jumping - digit_pairs
     common = sum(map(_PAIRS.__contains__, map(add, run, run[1:]))) / letters if letters else 0.0
     if b"0" in kinds:
         return (jumps < 0.2 and common >= 0.4) or (jumps < 0.3 and common >= 0.5)
@@ -146,17 +162,22 @@ _IDS = re.compile(
 # What stands before a random token that is an address, a file, a digest or data, not a credential.
 _ADDRESSES = re.compile(r"(?:://[^\s\"'<>]*|[/\\.@#]|sha\d+[-:]|base64,|0x)\Z")
 _LOOK_BACK = 200
+_BORDER = re.compile("-----(BEGIN|END) [A-Z0-9 ]{1,60}-----")
 
 
 def find_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find long random tokens that are no digest, UUID, address, file, public key or encoded text."""
-    # Behind a certificate or a public key every line of base64 is taken for a part of it.
-    block = text.find("-----BEGIN ")
+    # In a certificate or a public key every line of base64 is taken for a part of it.
+    borders, is_block = _BORDER.finditer(text) if "-----BEGIN " in text else iter(()), False
+    border = next(borders, None)
     for find in _TOKEN.all(text):
-        (start, end), token = find.span(0), find[0].strip("=/-_+")
+        start, end = find.span(0)
+        token = text[start:end].strip("=/-_+")
         if len(token) not in GENERIC_LENGTHS or "/" in token or is_digest(token) or is_uuid(token):
             continue
-        if 0 <= block < start or token.startswith(_PUBLIC) or text[end : end + 1] in ("/", "\\"):
+        while border and border.start() < start:
+            is_block, border = border[1] == "BEGIN", next(borders, None)
+        if is_block or token.startswith(_PUBLIC) or text[end : end + 1] in ("/", "\\"):
             continue
         if _ADDRESSES.search(text[max(0, start - _LOOK_BACK) : start]) or _IDS.fullmatch(token):
             continue
@@ -170,7 +191,8 @@ def find_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
 def find_any_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find what looks random in any place, digests and UUIDs among it."""
     for find in _SHORT_TOKEN.all(text):
-        (start, end), token = find.span(0), find[0].strip("=/-_+")
+        start, end = find.span(0)
+        token = text[start:end].strip("=/-_+")
         if len(token) not in STRICT_LENGTHS:
             continue
         if is_digest(token) or is_uuid(token) or looks_random(token, at_least=16):

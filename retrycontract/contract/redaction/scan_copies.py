@@ -6,14 +6,14 @@ import re
 import sys
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
 from typing import Final
 
 from retrycontract.contract.redaction.detectors import SecretSpan
-from retrycontract.contract.redaction.foreign import FORMS
+from retrycontract.contract.redaction.foreign import FORMS, MARK_PATTERN
 
 # Stands for a character without an ASCII form; the text's own controls are left out of a copy.
 FOREIGN: Final = "\x7f"
@@ -31,6 +31,7 @@ _UNSEEN = frozenset(map(chr, chain(
     range(0xFE00, 0xFE10), range(0xFE20, 0xFE30), range(0xFFF0, 0xFFFC), range(0xE0000, 0xE0200),
 )))  # fmt: skip
 _UNSEEN_ASCII = {ord(c): None for c in _UNSEEN if c.isascii()}
+_USUAL: Final = bytes(point for point in range(128) if point not in _UNSEEN_ASCII)
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 
@@ -93,7 +94,7 @@ class FoldedCopy:
             return span
         if self._gaps is None:  # only a text that holds a secret needs the list
             # Only the few that are here: a search for all of them is ten times as slow.
-            here = re.compile(f"[{re.escape(''.join(sorted(_UNSEEN.intersection(self._source))))}]")
+            here = re.compile(f"[{re.escape(''.join(sorted(_UNSEEN & _characters(self._source))))}]")
             self._gaps = [gap.start() - before for before, gap in enumerate(here.finditer(self._source))]
         # The characters that nobody sees go with the secret only where they stand inside it.
         first, last = (place + bisect_right(self._gaps, place) for place in (span.start, span.end - 1))
@@ -109,8 +110,8 @@ def folded_copy(text: str) -> FoldedCopy:
     if not text.isascii():
         characters = _characters(text)
         # Tables of just this text's characters: a look-up that fails would cost an exception for each.
-        if not _UNSEEN.isdisjoint(characters):
-            source, text = text, text.translate({ord(c): None if c in _UNSEEN else c for c in characters})
+        if unseen := _UNSEEN & characters:
+            source, text = text, _without(text, unseen, characters)
         for name, known in FORMS.items():
             # Name by name: one search for all of them calls back for each that it finds.
             if name[0] in characters:
@@ -125,11 +126,23 @@ def folded_copy(text: str) -> FoldedCopy:
 
 
 def _characters(text: str) -> set[str]:
-    """List the different characters: of a long text as numbers first, which takes a quarter of the time."""
+    """List the different characters; of a long text as numbers, and all that are usual without looking for them."""
     if len(text) < LONG:
         return {*text}
-    points = memoryview(text.encode(_POINTS, "surrogatepass")).cast("I")
-    return set(map(chr, set(points)))
+    try:
+        unusual = text.encode().translate(None, _USUAL).decode()
+    except UnicodeEncodeError:  # lone surrogates, with which UTF-8 would take three times as long
+        unusual = text
+    points = memoryview(unusual.encode(_POINTS, "surrogatepass")).cast("I")
+    return {*map(chr, {*points}), *_USUAL.decode()}
+
+
+def _without(text: str, unseen: frozenset[str], characters: set[str]) -> str:
+    if len(unseen) > MOST_REPLACED:
+        return text.translate({ord(c): None if c in unseen else c for c in characters})
+    for c in unseen:
+        text = text.replace(c, "")
+    return text
 
 
 def _folded(text: str, characters: set[str]) -> str:
@@ -147,6 +160,38 @@ def _folded(text: str, characters: set[str]) -> str:
 def ascii_copy(text: str) -> str:
     """Fold a text to ASCII where nobody needs the way back."""
     return folded_copy(text).text
+
+
+# What an escape or a mark has to do with stands within so many characters; APART keeps two such places apart: no value
+# goes on behind it, on the next line or in quotes.
+REACH: Final = 300
+APART: Final = "\n;\n"
+
+
+def near_escapes(text: str) -> str:
+    """Join what stands around the escapes of a text; gives the text where that is most of it."""
+    return _near(text, _ESCAPES.finditer(text))
+
+
+def near_marks(text: str) -> str:
+    """Join what stands around the marks of what was redacted, without the marks."""
+    return MARK_PATTERN.sub(APART, _near(text, MARK_PATTERN.finditer(text)))
+
+
+def _near(text: str, places: Iterable[re.Match[str]]) -> str:
+    pieces: list[str] = []
+    taken = left = 0
+    for number, place in enumerate(places):
+        begin, end = place.start() - REACH, place.end() + REACH
+        if begin > taken:
+            pieces.append(APART)
+            left += begin - taken
+            taken = begin
+        pieces.append(text[taken:end])
+        taken = max(taken, end)
+        if taken > 2 * left + len(text) // 2 or number > len(text) // REACH:
+            return text
+    return "".join(pieces)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import re2
 from retrycontract.contract.redaction import assignments, file_forms, neighbours, program_text, surroundings
 from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA
 from retrycontract.contract.redaction.detectors import (
+    MOST_JUDGED,
     Allowance,
     Finder,
     Head,
@@ -30,7 +31,15 @@ from retrycontract.contract.redaction.randomness import (
     find_aws_secrets,
     find_random_tokens,
 )
-from retrycontract.contract.redaction.scan_copies import ESCAPE, ascii_copy, decoded_copy, folded_copy
+from retrycontract.contract.redaction.scan_copies import (
+    ESCAPE,
+    LONG,
+    ascii_copy,
+    decoded_copy,
+    folded_copy,
+    near_escapes,
+    near_marks,
+)
 
 _BEGIN = Head(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,20}-----|---- BEGIN SSH2 [A-Z ]{0,30}PRIVATE KEY ----")
 _PUTTY = Head(r"Private-Lines: \d+\s+([A-Za-z0-9+/=\s]+)Private-MAC")
@@ -103,9 +112,11 @@ LONGEST_WORD = 4096
 _SETTINGS = (finder for finder in assignments.FINDERS if finder.find is assignments.find_settings)
 COMMAND_LINES = Sieve((*program_text.COMMAND_FINDERS, *_SETTINGS))
 
+_DATA_URL = Head(r"(?i)\bdata:[\w.+/;=-]*;base64,([A-Za-z0-9+/_-]{20,}={0,2})")
 _QUOTED = r"\"[^\"\\\n]*\"|'[^'\\\n]*'"
 _LIST = Head(rf"(?:{_QUOTED})(?:\s*,\s*(?:{_QUOTED}))+")
 _QUOTED_WORD = re.compile(r"[\"']([^\"'\n]*)[\"']")
+_FLAG = re.compile(r"(?:[\"']|-[ \t]+[\"']?)-[\w-]")
 _LINES = Head(r"(?m)(?:^[ \t]*-[ \t]+\S[^\n]*\n?){2,}")
 _WORD_OF_LINE = re.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
 
@@ -123,7 +134,7 @@ CONTEXT = (
 class Scanner:
     """Redact texts; a strict one redacts personal data and whatever looks random, too."""
 
-    __slots__ = ("_everything", "_identifiers", "_inside", "_values", "strict")
+    __slots__ = ("_inside", "_named", "_sieve", "_values", "strict")
 
     def __init__(self, *, strict: bool) -> None:
         self.strict = strict
@@ -132,27 +143,32 @@ class Scanner:
         values = (PRIVATE_KEYS, *(Finder.of(detector, detector.find) for detector in detectors))
         inside = (*values, *CONTEXT, Finder(LISTED_FLAG, find_listed_words), Finder(LONG_WORD, find_aws_secrets))
         # Where an identifier or a digest is expected, what is merely random stays.
-        named = (*inside, Finder(ESCAPE, self._find_decoded), Finder(LONG_WORD, self._find_hidden))
-        self._values, self._inside, self._identifiers = Sieve(values), Sieve(inside), Sieve(named)
-        self._everything = Sieve((*named, Finder(LONG_WORD, tokens)))
+        hidden = (Finder(LONG_WORD, self._find_hidden), Finder.of(_DATA_URL, self._find_in_data_urls))
+        named = (*inside, Finder(ESCAPE, self._find_decoded), *hidden)
+        self._sieve = Sieve((*named, Finder(LONG_WORD, tokens)))
+        self._values, self._inside, self._named = len(values), len(inside), len(named)
 
     def redact(self, text: str, *, generic: bool = True) -> str:
         """Replace every secret in the text by its mark; `generic=False` lets merely random tokens stand."""
         if len(text) < SHORTEST:
             return text
-        sieve = self._everything if generic or self.strict else self._identifiers
-        for _ in range(MOST_LOOKS):
+        most = None if generic or self.strict else self._named
+        for look in range(MOST_LOOKS):
+            if look and len(text) > LONG:
+                around = near_marks(text)
+                if self._redact_stretch(most, around) == around:
+                    return text
             if MARK not in text:
-                redacted = _redact_stretch(sieve, text)
+                redacted = self._redact_stretch(most, text)
             else:
                 pieces: list[str] = []
                 position = 0
                 # Only between the marks: the words of a mark, such as API_KEY, read like the name of a secret.
                 for match in MARK_PATTERN.finditer(text):
                     start, end = match.span()
-                    pieces += (_redact_stretch(sieve, text[position:start]), text[start:end])
+                    pieces += (self._redact_stretch(most, text[position:start]), text[start:end])
                     position = end
-                pieces.append(_redact_stretch(sieve, text[position:]))
+                pieces.append(self._redact_stretch(most, text[position:]))
                 redacted = "".join(pieces)
             if redacted == text:
                 return text
@@ -165,36 +181,53 @@ class Scanner:
         whole = len(folded.strip())
         if whole < SHORTEST:
             return None
-        return next((span.mark for span in find(self._values, folded) if span.end - span.start >= whole), None)
+        return next((span.mark for span in self._find(folded, self._values) if span.end - span.start >= whole), None)
 
-    def _find_decoded(self, text: str, allowance: Allowance, times: int = MOST_DECODED) -> Iterator[SecretSpan]:
+    def _find_decoded(self, text: str, _: Allowance) -> Iterator[SecretSpan]:
         """Look at the text as it is when its escapes are decoded."""
-        decoded = decoded_copy(text) if times else None
-        if decoded:
-            yield from map(decoded.original, find(self._inside, decoded.text))
-            yield from map(decoded.original, self._find_decoded(decoded.text, allowance, times - 1))
+        if len(text) > LONG and 2 * len(around := near_escapes(text)) < len(text):
+            plain = {span[:2] for span in self._find(around, self._inside)}
+            # In most long texts the escapes are few, and none of them hides anything.
+            if all(span[:2] in plain for span in self._decoded(around, MOST_DECODED)):
+                return
+        yield from self._decoded(text, MOST_DECODED)
+
+    def _decoded(self, text: str, times: int) -> Iterator[SecretSpan]:
+        if times and (decoded := decoded_copy(text)):
+            yield from map(decoded.original, self._find(decoded.text, self._inside))
+            yield from map(decoded.original, self._decoded(decoded.text, times - 1))
 
     def _find_hidden(self, text: str, _: Allowance) -> Iterator[SecretSpan]:
         """Decode a text that is base64 as a whole, once, and look inside."""
-        decoded = decoded_whole(text)
-        found = next(find(self._inside, ascii_copy(decoded)), None) if decoded else None
-        if found:
-            yield SecretSpan(0, len(text), found.mark)
+        if found := self._mark_inside(text):
+            yield SecretSpan(0, len(text), found)
 
+    def _find_in_data_urls(self, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+        """Decode what `data:` URLs hold, and look inside."""
+        for find in _DATA_URL.telling(text, allowance):
+            if found := self._mark_inside(find[1]):
+                yield SecretSpan(*find.span(1), found)
 
-def _redact_stretch(sieve: Sieve, text: str) -> str:
-    if len(text) < SHORTEST:
-        return text
-    copy = folded_copy(text)
-    finders = sieve.finders_for(copy.text)
-    if not finders:
-        return text
-    pieces: list[str] = []
-    position = 0
-    for span in merge(map(copy.original, bounded(finders, copy.text))):
-        pieces += (text[position : span.start], f"{MARK}{span.mark}]")
-        position = span.end
-    return "".join([*pieces, text[position:]]) if pieces else text
+    def _mark_inside(self, encoded: str) -> str | None:
+        decoded = decoded_whole(encoded)
+        return next((span.mark for span in self._find(ascii_copy(decoded), self._inside)), None) if decoded else None
+
+    def _redact_stretch(self, most: int | None, text: str) -> str:
+        if len(text) < SHORTEST:
+            return text
+        copy = folded_copy(text)
+        finders = self._sieve.finders_for(copy.text, most)
+        if not finders:
+            return text
+        pieces: list[str] = []
+        position = 0
+        for span in merge(map(copy.original, bounded(finders, copy.text))):
+            pieces += (text[position : span.start], f"{MARK}{span.mark}]")
+            position = span.end
+        return "".join([*pieces, text[position:]]) if pieces else text
+
+    def _find(self, text: str, most: int) -> Iterator[SecretSpan]:
+        return bounded(self._sieve.finders_for(text, most), text)
 
 
 def find(sieve: Sieve, text: str) -> Iterator[SecretSpan]:
@@ -239,9 +272,15 @@ def _told_words(words: Sequence[Any], before: str = "") -> dict[int, tuple[int, 
 
 def find_listed_words(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find what lists of words tell that are written in code, in broken JSON or in YAML."""
+    left = MOST_JUDGED
     for pattern, word in ((_LIST, _QUOTED_WORD), (_LINES, _WORD_OF_LINE)):
-        for listed in pattern.telling(text, allowance):
+        for listed in pattern.all(text):
             begin, lines = listed.span(0)[0], listed[0]
+            # Tables are lists as well: many without a flag make no text too dense, they are left alone.
+            if _FLAG.search(lines):
+                allowance.spend(begin)
+            elif (left := left - 1) < 0:
+                continue
             spans = [(begin + found.start(1), begin + found.end(1)) for found in word.finditer(lines)]
             words = [text[start:end] for start, end in spans]
             told = _told_words(words)

@@ -211,7 +211,22 @@ class Weigher:
         if found is None:
             if len(self._known) >= MAX_COMBINED:
                 raise TooManyError
-            found = self._known[key] = Combined(self, *_closed(starts, told))
+            # Composition and references are followed; a subschema counts as often as there are ways to it.
+            met, met_told, steps = Counter[SchemaPlace](), Counter[SchemaPlace](), 0
+            pending = [(place, times, told[place]) for place, times in starts.items()]
+            while pending:
+                place, times, times_told = pending.pop()
+                met[place] += times
+                met_told[place] += times_told
+                factor = UNEVALUATED_FACTOR if any(keyword in place.schema for keyword in UNEVALUATED) else 1
+                for edge in place.in_place:
+                    trail = edge.place.trail
+                    is_silent = not edge.reference and trail is not None and trail[1] in SILENT
+                    pending.append((edge.place, times * factor, 0 if is_silent else times_told * factor))
+                steps += 1
+                if steps > MAX_WAYS:
+                    raise TooManyError
+            found = self._known[key] = Combined(self, met, met_told)
         return found
 
 
@@ -364,29 +379,6 @@ def _widest(value: Any) -> int:
         elif item.__class__ is float:
             found = max(found, 1)
     return found
-
-
-def _closed(
-    starts: Counter[SchemaPlace], told: Counter[SchemaPlace]
-) -> tuple[Counter[SchemaPlace], Counter[SchemaPlace]]:
-    """Follow composition and references; a subschema counts as often as there are ways to it."""
-    found: Counter[SchemaPlace] = Counter()
-    found_told: Counter[SchemaPlace] = Counter()
-    pending = [(place, times, told[place]) for place, times in starts.items()]
-    steps = 0
-    while pending:
-        place, times, times_told = pending.pop()
-        found[place] += times
-        found_told[place] += times_told
-        factor = UNEVALUATED_FACTOR if any(keyword in place.schema for keyword in UNEVALUATED) else 1
-        for edge in place.in_place:
-            trail = edge.place.trail
-            is_silent = not edge.reference and trail is not None and trail[1] in SILENT
-            pending.append((edge.place, times * factor, 0 if is_silent else times_told * factor))
-        steps += 1
-        if steps > MAX_WAYS:
-            raise TooManyError
-    return found, found_told
 
 
 def _mapping(schema: dict[str, Any], keyword: str) -> dict[str, Any]:

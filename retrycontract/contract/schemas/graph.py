@@ -137,7 +137,17 @@ class SchemaGraph:
             if identifier.startswith("#"):
                 place.resource.anchors.setdefault(identifier[1:], place)
             else:
-                place.resource = self._enter(place, identifier)
+                if place.trail is not None and "$schema" in place.schema:
+                    try:
+                        draft_of(place.schema)  # an embedded document may speak another draft, but a known one
+                    except InvalidSchema as fault:
+                        raise InvalidSchema(place.pointer + fault.pointer, fault.reason, fault.code) from fault
+                address = _address(place.resource.address, identifier.removesuffix("#"))
+                if address is None:
+                    reason = f"'{excerpt(identifier)}' is no address."
+                    pointer = pointers.join(place.pointer, self.draft.id_keyword)
+                    raise InvalidSchema(pointer, reason, SchemaFault.UNCOMPILABLE)
+                place.resource = self._resources.setdefault(address, Resource(address))
         if place.resource.root is None:
             place.resource.root = place
         for keyword in ("$anchor", "$dynamicAnchor"):
@@ -149,19 +159,6 @@ class SchemaGraph:
             if isinstance(value, str | bool):
                 junction = self._dynamic.setdefault((keyword, value), SchemaPlace(place.trail, {}, place.resource))
                 junction.in_place.append(Edge(place))
-
-    def _enter(self, place: SchemaPlace, identifier: str) -> Resource:
-        if place.trail is not None and "$schema" in place.schema:
-            try:
-                draft_of(place.schema)  # an embedded document may speak another draft, but a known one
-            except InvalidSchema as fault:
-                raise InvalidSchema(place.pointer + fault.pointer, fault.reason, fault.code) from fault
-        address = _address(place.resource.address, identifier.removesuffix("#"))
-        if address is None:
-            reason = f"'{excerpt(identifier)}' is no address."
-            pointer = pointers.join(place.pointer, self.draft.id_keyword)
-            raise InvalidSchema(pointer, reason, SchemaFault.UNCOMPILABLE)
-        return self._resources.setdefault(address, Resource(address))
 
     def _target(self, place: SchemaPlace, keyword: str) -> SchemaPlace | None:
         """Find the place that a reference leads to; None for one that leads to nothing worth a visit."""

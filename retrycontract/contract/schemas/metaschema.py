@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -70,7 +70,24 @@ def check_metaschema(schema: Schema, draft: Draft, *, at: str = pointers.ROOT) -
     validator = _metaschema(draft)
     if validator.is_valid(schema):
         return
-    path, fault = _first(schema, _deepest(islice(validator.iter_errors(schema), MAX_FAULTS)))
+    positions: dict[int, dict[str, int]] = {}  # of the names in each object, counted once
+
+    def position(path: list[str | int]) -> list[int]:
+        found: list[int] = []
+        place: Any = schema
+        for step in path:
+            if isinstance(step, int):
+                found.append(step)
+            else:
+                if id(place) not in positions:
+                    positions[id(place)] = {name: index for index, name in enumerate(place)}
+                found.append(positions[id(place)][step])
+            place = place[step]
+        return found
+
+    paths, faults = EnginePaths(schema), _deepest(islice(validator.iter_errors(schema), MAX_FAULTS))
+    # The one that stands first in the document.
+    path, fault = min(((paths.true_path(fault), fault) for fault in faults), key=lambda item: position(item[0]))
     reason = _reason(fault, path[-1] if path else "", draft)
     raise InvalidSchema(at + pointers.from_tokens(path), reason, SchemaFault.METASCHEMA)
 
@@ -95,27 +112,6 @@ def _deepest(errors: Any) -> Iterator[Any]:
 
 def _branches(kind: Any) -> list[Any]:
     return [each for branch in getattr(kind, "context", ()) for each in branch]
-
-
-def _first(schema: Any, faults: Iterable[Any]) -> tuple[list[str | int], Any]:
-    """Choose the fault that stands first in the document, and give its path."""
-    positions: dict[int, dict[str, int]] = {}  # of the names in each object, counted once
-
-    def position(path: list[str | int]) -> list[int]:
-        found, place = [], schema
-        for step in path:
-            if isinstance(step, int):
-                found.append(step)
-            else:
-                if id(place) not in positions:
-                    positions[id(place)] = {name: index for index, name in enumerate(place)}
-                found.append(positions[id(place)][step])
-            place = place[step]
-        return found
-
-    paths = EnginePaths(schema)
-    located = ((paths.true_path(fault), fault) for fault in faults)
-    return min(located, key=lambda item: position(item[0]))
 
 
 def _reason(fault: Any, name: str | int, draft: Draft) -> str:

@@ -14,6 +14,7 @@ from retrycontract.contract.advice.names import MAX_LENGTH, slips_between
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.outputs import Kind
+from retrycontract.contract.redaction.sanitizer import has_redaction
 from retrycontract.contract.schemas.document import (
     InvalidSchema,
     SchemaFault,
@@ -79,8 +80,10 @@ OWN = {
     "x-hint": "a text", "x-hints": "an object of texts", "x-severity": "error, warning or info",
     "x-language": "the name of a language",
 }  # fmt: skip
+# A mark in one of these would be what outputs are judged by; in a description it is only read. Of maps the names.
+JUDGED_BY = MAPS | {"const", "enum", "pattern", "required", "dependentRequired"}
 ROOT_ONLY = frozenset({"x-language", "x-allow-empty"})  # elsewhere they are somebody else's
-WRAPPERS = ("parameters", "schema", "function", "inputSchema", "input_schema", "json_schema")
+WRAPPERS = ("parameters", "schema", "function", "inputSchema", "input_schema", "json_schema", "json", "toolSpec")
 BESIDE_WRAPPERS = frozenset({"type", "title", "description", "$schema", "$id", "$comment"})
 MOST_READ = 200_000  # subschemas; what is larger is refused for that
 
@@ -125,7 +128,11 @@ def _wrapped(schema: dict[Any, Any]) -> tuple[str, ...]:
 
 
 def _slip(name: str, value: Any, *, is_root: bool) -> str | None:
-    """Say what is wrong with a keyword that was to be one of ours."""
+    """Say what is wrong with a keyword that was to be one of ours, or with what it says."""
+    if name in JUDGED_BY and has_redaction(list(value) if name in MAPS and isinstance(value, dict) else value):
+        return (
+            "A secret stood here when the schema was read: write it where [REDACTED: …] stands, or take the place out."
+        )
     if name in OWN:
         is_right = (
             isinstance(value, bool) if OWN[name] == "true or false"
@@ -257,7 +264,7 @@ def _supply(document: dict[str, Any], reference: str) -> bool:
 
 MAX_TOOLS = 2_000  # in one list
 NEAR_KEYS = frozenset({"params", "args", "arguments"})
-SCHEMA_KEYS = ("input_schema", "inputSchema", "parameters", "schema")
+SCHEMA_KEYS = ("input_schema", "inputSchema", "parameters", "schema", "parametersJsonSchema", "parameters_json_schema")
 # Options of a registration, which no provider's list has; `strict` is also OpenAI's, and says something else there.
 OPTIONS = ("hold", "mode", "kind", "max_attempts", "expires_after", "on_expiry")
 SAYS_OURS = {"mode": ("enforce", "observe"), "kind": tuple(Kind)}
@@ -324,8 +331,9 @@ def _read(items: list[Any], pointer: str) -> Iterator[DeclaredTool]:
         where = f"{pointer}/{position}"
         if not isinstance(item, dict):
             raise InvalidToolListError(where, "a tool is an object with a name and a schema")
-        inner = item.get("function")
-        body = inner if isinstance(inner, dict) else item  # OpenAI's chat API wraps the function
+        wrapper = "toolSpec" if "toolSpec" in item else "function"
+        inner = item.get(wrapper)
+        body = inner if isinstance(inner, dict) else item  # OpenAI's chat API wraps the function, Bedrock every tool
         name = body.get("name")
         kind = body.get("type")
         has_schema = any(key in body for key in SCHEMA_KEYS)
@@ -337,7 +345,7 @@ def _read(items: list[Any], pointer: str) -> Iterator[DeclaredTool]:
         if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or not name.isprintable():
             raise InvalidToolListError(f"{where}/name", f"a tool needs a name of 1 to {MAX_NAME} printable characters")
         description = body.get("description")
-        at = f"{where}/function" if body is inner else where
+        at = f"{where}/{wrapper}" if body is inner else where
         yield DeclaredTool(name, description if isinstance(description, str) else "", _schema(body, at))
 
 
@@ -355,5 +363,11 @@ def _schema(body: dict[str, Any], where: str) -> Any:
         raise InvalidToolListError(where, f"'{given[0]}' and '{given[1]}' are two schemas of one tool: send one")
     for key in SCHEMA_KEYS:
         if body.get(key) is not None:
-            return body[key]
+            is_wrapped = isinstance(body[key], dict) and list(body[key]) == ["json"]  # as Bedrock does
+            return body[key]["json"] if is_wrapped else body[key]
+    for key, value in body.items():
+        is_result = isinstance(key, str) and _letters(key).startswith(("output", "return", "respon", "result"))
+        if isinstance(value, dict) and not is_result and value.keys() & (KEYWORDS - BESIDE_WRAPPERS | {"type"}):
+            reason = "a schema stands here, and none under 'parameters': this tool would take no arguments"
+            raise InvalidToolListError(pointers.join(where, str(key)), reason)
     return {"type": "object", "properties": {}}  # a tool without parameters may leave them out, or write null
