@@ -32,23 +32,17 @@ class SessionLimits:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if settings.SESSION_COOKIE_NAME in request.COOKIES and request.user.is_authenticated:
-            _limit(request, timezone.now().timestamp())
+            now, session, service = timezone.now().timestamp(), request.session, settings.RETRYCONTRACT
+            # None where a release began it that did not note it: it ends once it was idle for so long since then.
+            began, accepted = session.get(BEGAN_AT), request.headers.get("Accept", "")
+            is_asked_by_script = "HX-Request" in request.headers or "text/event-stream" in accepted
+            is_person = not is_asked_by_script or request.method == "POST"
+            if began is not None and now - began > service.session_max_hours * 3_600:
+                logout(request)
+            elif began is not None and is_person and now - session[SEEN_AT] > service.session_idle_minutes * 6:
+                # What is written starts the time that it may be idle anew; a tenth of it is near enough.
+                session[SEEN_AT] = now
         return self._get_response(request)
-
-
-def _limit(request: HttpRequest, now: float) -> None:
-    session, service = request.session, settings.RETRYCONTRACT
-    began = session.get(BEGAN_AT)
-    if began is None:  # begun by a release that did not note it: it ends once it was idle for so long since then
-        return
-    if now - began > service.session_max_hours * 3_600:
-        logout(request)
-        return
-    is_asked_by_script = "HX-Request" in request.headers or "text/event-stream" in request.headers.get("Accept", "")
-    is_person = not is_asked_by_script or request.method == "POST"
-    # What is written starts the time that it may be idle anew; a tenth of it is near enough.
-    if is_person and now - session[SEEN_AT] > service.session_idle_minutes * 6:
-        session[SEEN_AT] = now
 
 
 def begin_session(request: HttpRequest) -> None:

@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import mark_safe
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -141,30 +141,23 @@ def second_factor(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, *, is_wrong: bool = False, status: int = 200) -> HttpResponse:
     operator = cast(User, request.user)
-    secret, confirmed = _secret(operator), factor_of(operator, is_confirmed=True)
+    # The secret that is being set up: a confirmed one is never shown again.
+    factor, confirmed = (factor_of(operator, is_confirmed=is_confirmed) for is_confirmed in (False, True))
+    try:
+        secret = factor.secret if factor else ""
+    except UnreadableError:  # begun with a key that is lost: begin anew
+        secret = ""
     address = address_for_apps(secret, operator.get_username()) if secret else ""
+    drawn = ""
+    if secret:  # black on white in both themes, since cameras expect that
+        drawn = segno.make(address, error="m").svg_inline(scale=4, border=4, dark="#000", light="#fff", omitsize=False)
     context = {
         "confirmed": confirmed,
         "secret": " ".join(secret[start : start + 4] for start in range(0, len(secret), 4)),
         "address": address,
-        "picture": _picture(address) if secret else "",
+        "picture": mark_safe(drawn),  # noqa: S308 - the library writes numbers only
         "is_wrong": is_wrong,
         "is_required": service_settings.RETRYCONTRACT.require_second_factor,
         "now": timezone.now(),
     }
     return render(request, "account/second_factor.html", context, status=status)
-
-
-def _picture(address: str) -> SafeString:
-    """Draw an address as a QR code; black on white in both themes, since cameras expect that."""
-    drawn = segno.make(address, error="m").svg_inline(scale=4, border=4, dark="#000", light="#fff", omitsize=False)
-    return mark_safe(drawn)  # noqa: S308 - the library writes numbers only
-
-
-def _secret(operator: User) -> str:
-    """Give the secret that is being set up, or nothing: a confirmed one is never shown again."""
-    factor = factor_of(operator, is_confirmed=False)
-    try:
-        return factor.secret if factor else ""
-    except UnreadableError:  # begun with a key that is lost: begin anew
-        return ""

@@ -258,16 +258,13 @@ def log(request: HttpRequest) -> HttpResponse:
         page = read_agent_responses(filters, after=request.GET.get("after"), size=PAGE)
     except UnknownCursorError:
         raise Http404 from None
+    before = [None, *(response.call_id for response in page.responses)]
+    lines = [ResponseLine(it, it.call_id != last) for it, last in zip(page.responses, before, strict=False)]
     context: dict[str, Any] = {
-        "lines": _lines(page.responses), "following": page.following, "now": timezone.now(), "tabs": TABS,
+        "lines": lines, "following": page.following, "now": timezone.now(), "tabs": TABS,
         "filters": filters, "period": period if period in PERIODS else "", "periods": list(PERIODS),
         "task": visible(filters.task_id or ""),
         "unread": unread(request.GET, {"status": bool(filters.status), "period": period in PERIODS, "task": True,
                                        "after": True}),
     }  # fmt: skip
     return render(request, "agents/agent_responses.html", context)
-
-
-def _lines(responses: tuple[LoggedResponse, ...]) -> list[ResponseLine]:
-    before = [None, *(response.call_id for response in responses)]
-    return [ResponseLine(response, response.call_id != last) for response, last in zip(responses, before, strict=False)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -79,8 +78,12 @@ def hints(request: HttpRequest) -> HttpResponse:
     if is_place(after):
         found = found.filter(pk__lt=int(after))
     listed = list(found[: PAGE + 1])
+    newest = Attempt.objects.filter(standing_hint=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+    shown = StandingHint.objects.filter(pk__in=[hint.pk for hint in listed[:PAGE]]).order_by()
+    told = Attempt.objects.filter(pk__in=shown.values(told=Subquery(newest))).defer("sealed")
+    by_hint = {attempt.standing_hint_id: attempt for attempt in told}
     context = {
-        "lines": _lines(listed[:PAGE]),
+        "lines": [HintLine(hint, by_hint.get(hint.pk)) for hint in listed[:PAGE]],
         "following": listed[PAGE - 1].pk if len(listed) > PAGE else None,
         "tab": tab,
         "unread": unread(request.GET, {"show": show in list(HintTab), "after": is_place(after)}),
@@ -89,14 +92,6 @@ def hints(request: HttpRequest) -> HttpResponse:
         "may_answer": may_answer(request.user),
     }
     return render(request, "answers/hints.html", context)
-
-
-def _lines(hints: Sequence[StandingHint]) -> list[HintLine]:
-    newest = Attempt.objects.filter(standing_hint=OuterRef("pk")).order_by("-pk").values("pk")[:1]
-    found = StandingHint.objects.filter(pk__in=[hint.pk for hint in hints]).order_by()
-    told = Attempt.objects.filter(pk__in=found.values(told=Subquery(newest))).defer("sealed")
-    by_hint = {attempt.standing_hint_id: attempt for attempt in told}
-    return [HintLine(hint, by_hint.get(hint.pk)) for hint in hints]
 
 
 @require_POST

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -56,37 +57,24 @@ def read_at_hand(story: CallHistory, operator: User, *, now: datetime) -> AtHand
     """Read what the operator may take for an answer to the call's newest mistake."""
     replies, call = replies_of(operator), story.call
     can_stand = story.has_mistake and call.tool_id is not None
+    attempt, suggestions = story.newest_judged, list[Suggestion]()
+    for guidance in suggest_guidance(call):
+        # What was tried and never worked is no suggestion; what nobody has tried yet may be one.
+        if guidance.tried and not guidance.worked:
+            continue
+        if not guidance.decision.entry.takes_arguments:
+            suggestions.append(Suggestion(guidance))
+        # A file is sent whole, and a patch needs a document that was parsed.
+        elif attempt is not None and attempt.is_parsed and call.kind != Kind.SOURCE_FILE:
+            with suppress(PatchError):  # a correction that does not fit its output
+                suggestions.append(Suggestion(guidance, editable(apply_patch(attempt.output, guidance.patch))))
     return AtHand(
         tuple(replies[:SHOWN_REPLIES]),
         max(len(replies) - SHOWN_REPLIES, 0),
-        tuple(
-            filter(
-                None,
-                (
-                    _proposal(story, guidance)
-                    for guidance in suggest_guidance(call)
-                    # What was tried and never worked is no suggestion; what nobody has tried yet may be one.
-                    if guidance.worked or not guidance.tried
-                ),
-            )
-        ),
+        tuple(suggestions),
         StandingHint.objects.active(now).about(Mistake.of(call)).select_related("owner").first() if can_stand else None,
         can_stand,
     )
-
-
-def _proposal(story: CallHistory, guidance: SuggestedGuidance) -> Suggestion | None:
-    """Write an answer for this call; None for a correction that does not fit its output."""
-    if not guidance.decision.entry.takes_arguments:
-        return Suggestion(guidance)
-    attempt = story.newest_judged
-    # A file is sent whole, and a patch needs a document that was parsed.
-    if attempt is None or not attempt.is_parsed or story.call.kind == Kind.SOURCE_FILE:
-        return None
-    try:
-        return Suggestion(guidance, editable(apply_patch(attempt.output, guidance.patch)))
-    except PatchError:
-        return None
 
 
 BUTTONS: Final = ("suggestion", "past", "reply", "pretty", "load")  # the names of the buttons that fill in the form

@@ -31,7 +31,7 @@ from dashboard.shared.responses import REFUSED, TOO_LATE, UNCHANGED, is_htmx, sa
 from dashboard.templatetags.desk import bare
 from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.contract.errors import ValidationError
-from retrycontract.store.models import Call, Escalation, HeldAnswer, Mistake
+from retrycontract.store.models import Call, Escalation, Mistake
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, RefusedAnswerError, draft_guidance
 from retrycontract.usecases.answers.reuse_answers import UnusableReplyError
 from retrycontract.usecases.answers.send_answer import send_answer, take_back
@@ -251,13 +251,19 @@ def undo(request: HttpRequest, batch: str) -> HttpResponse:
         raise PermissionDenied
     taken = take_back(batch, cast(User, request.user))
     if not taken:
-        messages.warning(request, "Too late: your answer was sent.")
+        messages.warning(request, "Nothing to take back: your answer was sent, or you have taken it back already.")
         return redirect("dashboard:inbox")
     first = taken[0]
     if all(held.has_missed for held in taken):
         messages.success(request, "Dismissed: it was not sent, and its agent needs it no more.")
         return redirect("dashboard:inbox")
-    request.session[TAKEN_BACK] = _typed(first) | {"call": first.call.public_id}
+    typed: dict[str, Any] = {"decision": first.decision, "text": first.text, "grant": str(first.grant or 1)}
+    if first.arguments is not None:
+        typed["arguments"] = json.dumps(first.arguments, ensure_ascii=False, indent=2)
+    if first.stands_days is not None:
+        typed |= {"standing": True, "lasts": str(first.stands_days)}
+    calls = [held.call.public_id for held in taken]
+    request.session[TAKEN_BACK] = typed | {"call": calls[0], "calls": calls}
     page = "dashboard:call" if len(taken) == 1 else "dashboard:group"
     messages.success(request, "Taken back: no agent saw it.")
     return redirect(page, public_id=first.call.public_id)
@@ -268,12 +274,3 @@ def taken_back(request: HttpRequest, public_id: str) -> dict[str, Any]:
     if request.session.get(TAKEN_BACK, {}).get("call") != public_id:
         return {}
     return cast(dict[str, Any], request.session.pop(TAKEN_BACK))
-
-
-def _typed(held: HeldAnswer) -> dict[str, Any]:
-    typed: dict[str, Any] = {"decision": held.decision, "text": held.text, "grant": str(held.grant or 1)}
-    if held.arguments is not None:
-        typed["arguments"] = json.dumps(held.arguments, ensure_ascii=False, indent=2)
-    if held.stands_days is not None:
-        typed |= {"standing": True, "lasts": str(held.stands_days)}
-    return typed

@@ -79,12 +79,12 @@ class CallChoices(TimedChoices):
     def search(self) -> Search[Call]:
         """Say how to find them: by the choice that leaves the fewest, and what else must fit."""
         calls = Call.objects.select_related("agent")
-        rows = self.in_time(calls.search(self.q) if self.q else calls, "created_at")
+        rows = self.in_time(calls, "created_at")
         indexed, others = list(self._indexed()), list(self._others())
         # A search brings its own indexes: what else was chosen is looked for among what it finds.
         if indexed and not self.q:
             rows = rows.filter(indexed.pop(0))
-        return Search(rows, reduce(and_, indexed + others, Q()), calls if self.q else None)
+        return Search(rows, reduce(and_, indexed + others, Q()), sought(self.q).parts)
 
     def _indexed(self) -> Iterator[Q]:
         """List what an index knows; what keeps few calls stands first."""
@@ -117,15 +117,13 @@ class CallChoices(TimedChoices):
             if self.code:
                 failed = failed.filter(errors_json__contains=f'"{self.code}"')
             if self.field:
-                failed = failed.filter(errors_json__regex=_at(self.field))
+                # An error's place looks so in stored errors; `*` stands for an item, and its own fields lie in it.
+                steps = [
+                    '[^/"]+' if step == "*" else re.escape(json.dumps(step)[1:-1]) for step in self.field.split("/")
+                ]
+                deeper = '(/[^"]*)?' if len(steps) > DEEP else '(/[^/"]*)?'
+                failed = failed.filter(errors_json__regex=f'"field_path":"{"/".join(steps)}{deeper}"')
             yield Q(Exists(failed))
-
-
-def _at(field: str) -> str:
-    """Write what an error's place looks like in stored errors; `*` stands for an item, and its own fields lie in it."""
-    steps = ['[^/"]+' if step == "*" else re.escape(json.dumps(step)[1:-1]) for step in field.split("/")]
-    deeper = '(/[^"]*)?' if len(steps) > DEEP else '(/[^/"]*)?'
-    return f'"field_path":"{"/".join(steps)}{deeper}"'
 
 
 MOST_FOUND: Final = 8  # of each kind: a palette is looked at, not paged through
@@ -184,13 +182,12 @@ def export_calls(request: HttpRequest, kind: str) -> HttpResponseBase:
         raise Http404
     if strange := CallChoices.unread(request.GET):
         return refused(strange)
-    return export("calls", kind, COLUMNS, _lines(CallChoices.of(request.GET).search, request.GET.get("after", "")))
-
-
-def _lines(search: Search[Call], after: str) -> Iterator[tuple[Any, ...]]:
-    for call in read_all(search, after):
-        yield (
+    lines = (
+        (
             call.pk, call.public_id, call.state, call.kind, call.tool_name, call.agent.name, call.model,
             call.session_id, call.task_id, call.correlation_id, call.last_tool_call_id, call.attempts_made,
             call.attempts_allowed, call.created_at, call.updated_at,
-        )  # fmt: skip
+        )
+        for call in read_all(CallChoices.of(request.GET).search, request.GET.get("after", ""))
+    )  # fmt: skip
+    return export("calls", kind, COLUMNS, lines)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Final, cast
 
 from django import forms
@@ -33,7 +34,7 @@ from retrycontract.contract.decisions import DECISIONS, DEFAULT_GRANT, Decision
 from retrycontract.contract.patches import PatchError, apply_patch
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Mistake
 from retrycontract.store.models.escalations import free_calls
-from retrycontract.usecases.answers.answer_group import Correct, GroupAnswer, LeftCall, Reason, answer_group
+from retrycontract.usecases.answers.answer_group import Correct, GroupAnswer, Reason, answer_group
 from retrycontract.usecases.answers.give_guidance import RefusedAnswerError, check_correction, draft_guidance
 from retrycontract.usecases.answers.reuse_answers import LASTS as STANDS_FOR
 from retrycontract.usecases.answers.reuse_answers import proposed_arguments
@@ -109,50 +110,49 @@ class GroupMember:
         return proposed is not None and not check_correction(self.row.call, proposed)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WaitingGroup:
     """Hold the calls that wait with one mistake, the longest waiting first, as far as they are shown."""
 
     choices: tuple[GroupMember, ...]
     has_more: bool
 
-    @property
+    @cached_property
     def chosen(self) -> list[GroupMember]:
         """Give the calls that an answer would go to."""
         return [choice for choice in self.choices if choice.is_chosen]
 
     @property
-    def mistakes(self) -> tuple[MistakePattern, ...]:
-        """Give all mistakes of the calls that are ticked, or of all where none is, each with what stood there."""
-        return patterns_of([member.row.errors for member in self.chosen or self.choices])
+    def looked_at(self) -> Sequence[GroupMember]:
+        """Give the calls that the page speaks of: those that are ticked, or all where none is."""
+        return self.chosen or self.choices
 
     @property
-    def number_looked_at(self) -> int:
-        """Count the calls whose mistakes are shown."""
-        return len(self.chosen or self.choices)
+    def mistakes(self) -> tuple[MistakePattern, ...]:
+        """Give all mistakes of the calls that are looked at, each with what stood there."""
+        return patterns_of([member.row.errors for member in self.looked_at])
 
     @property
     def with_others(self) -> int:
         """Count the ticked calls that have mistakes beside the shared ones."""
         return sum(bool(member.other_mistakes) for member in self.chosen)
 
-    @property
+    @cached_property
     def with_fix(self) -> int:
-        """Count the ticked calls for which a fix is suggested; none where it would leave mistakes in the first."""
+        """Count the calls that a suggested fix mends; none where it would leave mistakes in the first."""
         # All made the same mistakes: what is left of those of the first is left of the others', and cannot be sent.
-        fixed = [member for member in self.chosen if member.changes]
-        return len(fixed) if fixed and fixed[0].is_mended else 0
+        fixed = [member for member in self.looked_at if member.changes]
+        return sum(member.is_mended for member in fixed) if fixed and fixed[0].is_mended else 0
 
     @property
     def fix(self) -> tuple[Change, ...]:
         """Give the suggested fix of the first that has one, as the example of all."""
-        return next((member.changes for member in self.chosen if member.changes), ())
+        return next((member.changes for member in self.looked_at if member.changes), ())
 
     @property
     def first(self) -> Row | None:
         """Give the call that shows what is wrong with all, and that the preview is written for."""
-        rows = [member.row for member in self.chosen] or [member.row for member in self.choices]
-        return next(iter(rows), None)
+        return next((member.row for member in self.looked_at), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +165,21 @@ class Report:
     @classmethod
     def of(cls, result: GroupAnswer, goals: Mapping[str, str]) -> Report:
         """Put what the use case says into words; calls go by their goals where these are known."""
-        return cls(
-            tuple((name, goals.get(name, "")) for name in result.answered),
-            tuple((call.public_id, goals.get(call.public_id, ""), _why(call)) for call in result.left),
-        )
+        left = []
+        for call in result.left:
+            match call.reason:
+                case Reason.ANSWERED:
+                    why = f"{call.detail} answered it first" if call.detail else "it was answered or ended meanwhile"
+                case Reason.CHANGED:
+                    why = "its agent has made another mistake meanwhile"
+                case Reason.REFUSED:
+                    why = call.detail
+                case Reason.CLAIMED:
+                    why = f"{call.detail} has it"
+                case Reason.UNKNOWN:
+                    why = "there is no such call with this mistake"
+            left.append((call.public_id, goals.get(call.public_id, ""), why))
+        return cls(tuple((name, goals.get(name, "")) for name in result.answered), tuple(left))
 
 
 def read_waiting(
@@ -187,7 +198,7 @@ def read_waiting(
     members = []
     for call in shown:
         attempt, claim, snooze = attempts.get(call.pk), claims.get(call.pk), snoozes.get(call.pk)
-        row = Row(call, attempt.errors if attempt else (), claim, snooze)
+        row = Row(call, {call.pk: attempt.errors} if attempt else {}, claim, snooze)
         is_taken = claim is not None and claim.operator_id != operator
         is_named = snooze is None if only is None else call.public_id in only
         is_left = alone and kinds_of(row.errors) != shared
@@ -213,26 +224,12 @@ def corrector(fix: str, mistake: Mistake) -> Correct:
 
 def read_goals(public_ids: Collection[str]) -> dict[str, str]:
     """Read what the agents of some calls were trying to do, by the ids of the calls."""
-    return {call.public_id: Row(call, ()).goal for call in Call.objects.filter(public_id__in=public_ids)}
-
-
-def _why(call: LeftCall) -> str:
-    match call.reason:
-        case Reason.ANSWERED:
-            return f"{call.detail} answered it first" if call.detail else "it was answered or ended meanwhile"
-        case Reason.CHANGED:
-            return "its agent has made another mistake meanwhile"
-        case Reason.REFUSED:
-            return call.detail
-        case Reason.CLAIMED:
-            return f"{call.detail} has it"
-        case Reason.UNKNOWN:
-            return "there is no such call with this mistake"
+    return {call.public_id: Row(call, {}).goal for call in Call.objects.filter(public_id__in=public_ids)}
 
 
 NONE_CHOSEN: Final = "Choose at least one call."
 NO_FIX: Final = "No fix is suggested for the first of the ticked calls."
-FILLS: Final = ("past", "reply", "suggestion")  # the buttons that fill in the form
+FILLS: Final = ("past", "reply", "suggestion", "all")  # the buttons that fill in the form
 LOOKED_AHEAD: Final = 25  # groups among which the next one is looked for
 
 
@@ -246,12 +243,17 @@ def group(request: HttpRequest, public_id: str) -> HttpResponse:
     found = get_object_or_404(Call.objects.select_related("agent"), public_id=public_id)
     if not found.fingerprint:  # it shares its mistake with nobody
         return redirect("dashboard:call", public_id=public_id)
-    only = request.POST.getlist("call") if request.method == "POST" else None
+    before = taken_back(request, public_id) if request.method == "GET" else {}
+    only = request.POST.getlist("call") if request.method == "POST" else before.pop("calls", None)
     waiting = read_waiting(
-        Mistake.of(found), cast(User, request.user).pk, now=timezone.now(), only=only, alone="alone" in request.GET
+        Mistake.of(found),
+        cast(User, request.user).pk,
+        now=timezone.now(),
+        only=None if "all" in request.POST else only,
+        alone="alone" in request.GET,
     )
-    if only is None:
-        return _page(request, found, waiting, GroupForm(initial=taken_back(request, public_id)))
+    if request.method != "POST":
+        return _page(request, found, waiting, GroupForm(initial=before))
     if any(name in request.POST for name in FILLS):
         # A person still looks at it and sends it
         filling, at_hand = request.POST.copy(), _at_hand(request, waiting)
@@ -298,7 +300,12 @@ def _answer(request: HttpRequest, found: Call, form: GroupForm, only: list[str])
     # Whoever has calls left reads why, before anything else comes.
     if request.POST.get("then") == "next" and not result.left:
         return redirect(_following(operator, found) + "#main")
-    waiting = read_waiting(mistake, operator.pk, now=timezone.now())
+    # What was left out stays so, and what has come meanwhile was not chosen yet.
+    waiting = read_waiting(mistake, operator.pk, now=timezone.now(), only=[call.public_id for call in result.left])
+    if not waiting.chosen:
+        rest = request.POST.copy()
+        rest["decision"] = Decision.HINT
+        form = GroupForm(rest)
     return _page(request, found, waiting, form, report=Report.of(result, read_goals(only)))
 
 
@@ -322,7 +329,7 @@ def _drafted(form: GroupForm, waiting: WaitingGroup) -> dict[str, Any]:
         return {}
     call, answer, fixes, more = waiting.first.call, form.answer, list[tuple[Row, tuple[Change, ...]]](), 0
     if answer["decision"] is Decision.CORRECTED:
-        first, *others = waiting.chosen or waiting.choices
+        first, *others = waiting.looked_at
         correct = corrector(form.cleaned_data["fix"], Mistake.of(call))
         answer["arguments"] = None if first.attempt is None else correct(first.attempt)
         if answer["arguments"] is None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from functools import cached_property
+from typing import Any, Final
 
 from django.db.models import Exists, F, OuterRef, Q
+from django.utils.functional import SimpleLazyObject
 
 from dashboard.shared.choices import MAX_OPTIONS, Choices, plain
 from dashboard.shared.mistakes import MistakePattern, by_pattern, patterns_of
@@ -69,14 +71,14 @@ class Filters(Choices):
             "like": "One mistake",
         }
 
-    def apply(self, calls: CallQuerySet, now: datetime) -> CallQuerySet:
-        """Keep the calls that were chosen; what `q` means takes eight queries to tell, and is kept by who asks."""
+    def apply(self, calls: CallQuerySet, now: datetime, *, are_all: bool = False) -> CallQuerySet:
+        """Keep of some calls, or of all, what was chosen; what `q` means takes queries to tell: who asks does it."""
         if self.tool:
             calls = calls.filter(tool_name=self.tool)
         if self.agent:
             agents = Agent.objects.filter(name=self.agent)
-            # A search brings its own indexes: in that of agents SQLite would read all calls of this one.
-            found = Q(agent_key=agents.values("pk")[:1]) if self.q else Q(agent__in=agents)
+            # Some calls and a search bring indexes: in that of agents SQLite would read all calls of this one.
+            found = Q(agent__in=agents) if are_all and not self.q else Q(agent_key=agents.values("pk")[:1])
             calls = calls.alias(agent_key=F("agent_id") + 0).filter(found)
         if self.kind:
             calls = calls.filter(kind=self.kind)
@@ -122,18 +124,29 @@ def read_options() -> Options:
 
 READ_CALLS = 12  # of a group, the longest waiting: what their values show, hundreds more rarely change
 SHOWN_MISTAKES = 3  # in a row of the list
-MOST_GROUPED = 10_000  # Blocked calls that are looked at, the longest waiting: 30 ms even then
+SOON_FOUND = 100  # Blocked calls among which a page's groups mostly begin
+MOST_GROUPED = 10_000  # Blocked calls that are looked at, the longest waiting
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Hold one call with what is wrong with its newest judged attempt, the worst error first."""
+    """Hold one call with what is wrong with its newest judged attempt; `judged` has that of several calls."""
 
     call: Call
-    errors: tuple[ValidationError, ...]
+    judged: Mapping[int, tuple[ValidationError, ...]]
     claim: Claim | None = None  # who has it
     snooze: Snooze | None = None  # until when it is put off
     answer: Guidance | None = None  # the newest one, where the list tells of answers
+
+    @property
+    def errors(self) -> tuple[ValidationError, ...]:
+        """Give its errors, the worst first."""
+        return self.judged.get(self.call.pk, ())
+
+    @property
+    def version(self) -> str:
+        """Name what its line shows of the call, until the call changes."""
+        return f"{self.call.public_id}:{self.call.updated_at.timestamp()}"
 
     @property
     def worst(self) -> ValidationError | None:
@@ -168,7 +181,7 @@ class Row:
         return min(self.call.attempts_made, self.call.attempts_allowed)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Group:
     """Hold calls that made the same mistakes, oldest first; often only one. `size` counts also those not read."""
 
@@ -202,11 +215,16 @@ class Group:
         return self.size - len(self.rows)
 
     @property
+    def version(self) -> str:
+        """Name what its line shows of its calls, until one of them changes, comes or goes."""
+        return "|".join([str(self.size), str(self.agents), *(row.version for row in self.rows)])
+
+    @property
     def takers(self) -> list[Claim]:
         """Say who has some of them, each person once."""
         return list({row.claim.operator_id: row.claim for row in self.rows if row.claim}.values())
 
-    @property
+    @cached_property
     def _mistakes(self) -> tuple[MistakePattern, ...]:
         return patterns_of([row.errors for row in self.rows])
 
@@ -222,36 +240,60 @@ class Found:
 
 def find_groups(calls: CallQuerySet, *, beyond: tuple[datetime, int] | None, number: int) -> list[Found]:
     """Find the groups of Blocked calls that follow a place, by how long their first call waits."""
-    groups: dict[tuple[str, str, str | int], list[tuple[int, int]]] = {}
     waiting = calls.order_by("blocked_at", "pk")
-    looked_at = waiting.values_list("pk", "agent_id", "agent__namespace", "tool_name", "fingerprint")[:MOST_GROUPED]
-    for pk, agent, namespace, tool, fingerprint in looked_at:
-        # A call without a fingerprint has a mistake of its own.
-        groups.setdefault((namespace, tool, fingerprint or pk), []).append((pk, agent))
-    earlier = set[int]()
+    following, earlier = waiting, set[int]()
     if beyond is not None:  # the calls that stand at the place, or before it
         at, key = beyond
-        before = waiting.filter(Q(blocked_at__lt=at) | Q(blocked_at=at, pk__lte=key))
-        earlier = set(before.values_list("pk", flat=True))
-    following = [members for members in groups.values() if members[0][0] not in earlier]
-    return [
-        Found(tuple(pk for pk, _ in members[:READ_CALLS]), len(members), len({agent for _, agent in members}))
-        for members in following[:number]
-    ]
+        before = Q(blocked_at__lt=at) | Q(blocked_at=at, pk__lte=key)
+        following, earlier = waiting.exclude(before), set(waiting.filter(before).values_list("pk", flat=True))
+    found: list[Found] = []
+    for looked_at in (SOON_FOUND, MOST_GROUPED):
+        heads = _by_mistake(following[:looked_at])
+        # Only of the groups that the page may show are the calls read that stand further down, or before the place.
+        mistakes = list(heads)[: number if beyond is None else looked_at]
+        alike = Q(tool_name__in={tool for _, tool, _ in mistakes}, fingerprint__in={own for *_, own in mistakes})
+        whole = heads | _by_mistake(waiting.exclude(fingerprint="").filter(alike)[:MOST_GROUPED])
+        groups = [whole[mistake] for mistake in mistakes if whole[mistake][0][0] not in earlier]
+        found = [
+            Found(tuple(pk for pk, _ in members[:READ_CALLS]), len(members), len({agent for _, agent in members}))
+            for members in groups[:number]
+        ]
+        if len(found) == number or sum(map(len, heads.values())) < looked_at:
+            break
+    return found
+
+
+def _by_mistake(calls: CallQuerySet) -> dict[tuple[str, str, str | int], list[tuple[int, int]]]:
+    """Put the keys of calls, and of their agents, below namespace, tool and mistake, in the order of the calls."""
+    groups: dict[tuple[str, str, str | int], list[tuple[int, int]]] = {}
+    for pk, agent, namespace, tool, fingerprint in calls.values_list(
+        "pk", "agent_id", "agent__namespace", "tool_name", "fingerprint"
+    ):
+        # A call without a fingerprint has a mistake of its own.
+        groups.setdefault((namespace, tool, fingerprint or pk), []).append((pk, agent))
+    return groups
 
 
 def first_calls(groups: Sequence[Found]) -> list[Call]:
-    """Read the first calls of some groups, group by group, the longest waiting first."""
+    """Read the first calls of some groups, group by group, the longest waiting first; of all but one only times."""
     keys = [key for group in groups for key in group.keys]
-    found = Call.objects.select_related("agent").in_bulk(keys)
+    shown = Call.objects.select_related("agent").in_bulk([group.keys[0] for group in groups])
+    alike = Call.objects.only("public_id", "state", "updated_at").in_bulk(
+        [key for group in groups for key in group.keys[1:]]
+    )
+    found = shown | alike
     return [found[key] for key in keys if key in found]
 
 
 def rows_of(calls: Sequence[Call], claims: Mapping[int, Claim], snoozes: Mapping[int, Snooze]) -> list[Row]:
-    """Read what is wrong with each call, and put beside it who has it and until when it is put off."""
-    newest = Attempt.objects.newest_judged(calls).defer("output", "feedback", "sealed")
-    errors = {attempt.call_id: attempt.errors for attempt in newest}
-    return [Row(call, errors.get(call.pk, ()), claims.get(call.pk), snoozes.get(call.pk)) for call in calls]
+    """Put beside each call who has it and until when it is put off; what is wrong with it is read when asked for."""
+
+    def judged() -> dict[int, tuple[ValidationError, ...]]:
+        newest = Attempt.objects.newest_judged(calls).defer("output", "feedback", "sealed")
+        return {attempt.call_id: attempt.errors for attempt in newest}
+
+    errors: Any = SimpleLazyObject(judged)  # lines that were drawn before need none
+    return [Row(call, errors, claims.get(call.pk), snoozes.get(call.pk)) for call in calls]
 
 
 def grouped(rows: Sequence[Row], found: Sequence[Found]) -> tuple[Group, ...]:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Final, cast
 
 from django.contrib.auth.models import User
-from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -25,14 +25,13 @@ from dashboard.navigation import may_answer
 from dashboard.shared.responses import UNCHANGED, is_htmx
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Call, Claim, Guidance, HeldAnswer, Snooze
-from retrycontract.store.models.calls import ENDED, CallQuerySet, Sought, sought
+from retrycontract.store.models.calls import CallQuerySet, Sought, sought
 from retrycontract.store.models.escalations import awake_calls, claimed_calls, free_calls, snoozed_calls
-from retrycontract.store.statements import planned_for_values
+from retrycontract.store.statements import Statement, planned_for_values
 
 PAGE = 25
 MOST_UNSENT = 5  # shown at once: those behind them come when these are put away
 MOST_COUNTED = 10_000  # exact up to here, 8 ms; beyond, whether a list grows or shrinks is seen elsewhere
-OPEN: Final = sorted(state.value for state in CallState if not state.has_ended)
 AGENTS_TURN = (CallState.GUIDED, CallState.RETRYING, CallState.PENDING)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -74,8 +73,7 @@ class Tab(StrEnum):
                 underway = Call.objects.filter(state__in=AGENTS_TURN).order_by().values("pk")
                 return Call.objects.filter(pk__in=underway).order_by("-pk")
             case Tab.ANSWERED:
-                answered = Guidance.objects.order_by().values("call_id")
-                return Call.objects.filter(state__in=ENDED, pk__in=answered).order_by("-pk")
+                return Call.objects.answered()
             case Tab.ALL:
                 return Call.objects.order_by("-pk")
             case Tab.SNOOZED:
@@ -83,44 +81,23 @@ class Tab(StrEnum):
 
     def counted(self, filters: Filters, found: Sought, operator: int, now: datetime) -> TabCount:
         """Count what the tab would list, as far as a person wants to know."""
+        if not filters.is_any:
+            return TabCount(UNFILTERED[self].count(operator=operator, now=now))
         filters = filters.bounded(are_few=self.holds_few)
-        if self is Tab.ANSWERED:
-            return TabCount(_answered(filters, found, now))
-        calls = filters.apply(self.calls(operator, now), now)
+        calls = filters.apply(self.calls(operator, now), now, are_all=self is Tab.ALL)
         if self.holds_few:
             return TabCount(calls.filter(found.any).order_by()[: MOST_COUNTED + 1].count())
         return TabCount(calls.count_up_to(MOST_COUNTED + 1, found))
 
 
-def _answered(filters: Filters, found: Sought, now: datetime) -> int:
-    """Count the calls that ended of the newest answers: to count all would go through the answers of all time."""
-    given = Guidance.objects.order_by("-pk")
-    ended_calls = filters.apply(Call.objects.exclude(state__in=OPEN), now)
-    if found:
-        # What is found by its key is looked for by it, and of no tool that nobody called are answers looked through.
-        *_, of_keys = found.parts
-        answers = Guidance.objects.filter(call__in=found.keys).order_by().values("call_id")
-        number = ended_calls.filter(of_keys, pk__in=answers).order_by().count()
-        if not Call.objects.filter(tool_name__in=found.tools).order_by().exists():
-            return number
-        return number + _answered_newest(given, ended_calls.filter(tool_name__in=found.tools))
-    if not filters.is_any:
-        newest = given.values("call_id")[: MOST_COUNTED + 1]
-        # Not by the states that end: SQLite would look for each of the keys in the index of each of the states.
-        return Call.objects.filter(pk__in=newest).exclude(state__in=OPEN).order_by()[: MOST_COUNTED + 1].count()
-    return _answered_newest(given, ended_calls)
-
-
-def _answered_newest(given: QuerySet[Guidance], calls: CallQuerySet) -> int:
-    """Count those of some calls that one of the newest answers was given to."""
-    oldest = given.values_list("pk", flat=True)[MOST_COUNTED : MOST_COUNTED + 1]
-    call = calls.filter(pk=OuterRef("call_id"))
-    # One by one and by its key: joined, PostgreSQL reads every call of the tools that were found, for 100 ms.
-    looked_at = given.filter(pk__gte=oldest[0] if oldest else 0).order_by()
-    ended = looked_at.annotate(ended=Subquery(call.order_by().values("pk")[:1])).filter(ended__isnull=False)
-    return ended.values("call_id").distinct().count()
-
-
+UNFILTERED: Final = {  # every look counts all of them, mostly without a filter
+    tab: Statement[Call](
+        lambda operator, now, tab=tab: tab.calls(operator, now).order_by().only("pk")[: MOST_COUNTED + 1],
+        "operator",
+        "now",
+    )
+    for tab in Tab
+}
 SHOWN_TABS: Final = tuple(tab for tab in Tab if tab is not Tab.SNOOZED)
 
 
@@ -187,25 +164,23 @@ def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, afte
     found_by_text = sought(filters.q)  # once for all tabs
     # For what was found: a plan for any keys, made after some searches, reads all calls.
     with planned_for_values() if filters.is_any else nullcontext():
-        return _read_queue(tab, filters, found_by_text, operator=operator, now=now, after=after)
-
-
-def _read_queue(
-    tab: Tab, filters: Filters, found_by_text: Sought, *, operator: int, now: datetime, after: str
-) -> Queue:
-    counts = {each: each.counted(filters, found_by_text, operator, now) for each in Tab}
-    filters = filters.bounded(are_few=tab.holds_few)
-    calls = filters.apply(tab.calls(operator, now).select_related("agent"), now)
-    found: tuple[Found, ...] = ()
-    if tab is Tab.OPEN and not filters.like:
-        listed, found, next_page = _grouped_page(calls.filter(found_by_text.any), _parse(after))
-    else:
-        listed, next_page = _page(tab, calls, found_by_text, _parse(after))
-    claims, snoozes = read_claims(listed, now), read_snoozes(listed, now)
-    unsent = (
-        HeldAnswer.objects.unsent().select_related("call__agent", "operator", "escalation").filter(operator=operator)
-    )
-    return Queue(tab, filters, counts, listed, found, claims, snoozes, next_page, after, tuple(unsent[:MOST_UNSENT]))
+        counts = {each: each.counted(filters, found_by_text, operator, now) for each in Tab}
+        filters = filters.bounded(are_few=tab.holds_few)
+        calls = filters.apply(tab.calls(operator, now).select_related("agent"), now, are_all=tab is Tab.ALL)
+        found: tuple[Found, ...] = ()
+        if tab is Tab.OPEN and not filters.like:
+            listed, found, next_page = _grouped_page(calls.filter(found_by_text.any), _parse(after))
+        else:
+            listed, next_page = _page(tab, calls, found_by_text, _parse(after))
+        claims, snoozes = read_claims(listed, now), read_snoozes(listed, now)
+        unsent = (
+            HeldAnswer.objects.unsent()
+            .select_related("call__agent", "operator", "escalation")
+            .filter(operator=operator)
+        )
+        return Queue(
+            tab, filters, counts, listed, found, claims, snoozes, next_page, after, tuple(unsent[:MOST_UNSENT])
+        )
 
 
 def next_blocked(*, now: datetime, beside: Call | None = None) -> Call | None:

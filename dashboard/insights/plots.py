@@ -122,10 +122,15 @@ def draw_columns(amounts: Mapping[tuple[datetime, str], int], steps: Mapping[dat
         for index, (label, row) in enumerate(zip(steps.values(), table, strict=True))
     ]
     tones = [(str(number), key) for number, key in enumerate(shown, 1)] + [(REST, "")] * bool(rest)
-    series = [
-        Series(tone, key, sum(column.amounts[number] for column in columns), _path(columns, number, top))
-        for number, (tone, key) in enumerate(tones)
-    ]
+    series = []
+    for number, (tone, key) in enumerate(tones):
+        drawn = []  # all its parts as one shape, each on the parts below it
+        for column in columns:
+            if column.amounts[number]:
+                y = HEIGHT - HEIGHT * sum(column.amounts[: number + 1]) / top
+                height = HEIGHT * column.amounts[number] / top
+                drawn.append(f"M{column.x} {_number(y)}h{_number(WIDTH)}v{_number(height)}h-{_number(WIDTH)}z")
+        series.append(Series(tone, key, sum(column.amounts[number] for column in columns), "".join(drawn)))
     return Columns(tuple(series), tuple(columns), top, step)
 
 
@@ -146,17 +151,6 @@ def percent(part: float) -> str:
         return "<1%"
     # `round` goes to the even number at a half.
     return f"{min(floor(part * 100 + 0.5), 99) if part < 1 else 100}%"
-
-
-def _path(columns: Iterable[Column], number: int, top: int) -> str:
-    """Draw all parts of one series as one shape, each on the parts below it."""
-    drawn = []
-    for column in columns:
-        if column.amounts[number]:
-            y = HEIGHT - HEIGHT * sum(column.amounts[: number + 1]) / top
-            height = HEIGHT * column.amounts[number] / top
-            drawn.append(f"M{column.x} {_number(y)}h{_number(WIDTH)}v{_number(height)}h-{_number(WIDTH)}z")
-    return "".join(drawn)
 
 
 def _scale(most: int) -> tuple[int, int]:

@@ -44,7 +44,6 @@ from retrycontract.usecases.counts.read_insights import Insights, read_insights
 
 Row = Sequence[Any]
 Choice = tuple[int, str, str]  # a tool's key, name and namespace
-UNREGISTERED: Final = "not registered"
 # Table -> its columns, and its rows; each is a plot of the page, and a file.
 TABLES: Final[dict[str, tuple[tuple[str, ...], Callable[[Insights], Iterable[Row]]]]] = {
     "failures": (
@@ -165,6 +164,18 @@ def _plots(request: HttpRequest, found: Insights, board: Board, span: TimeRange,
     codes = draw_columns({(point.at, point.code): point.amount for point in found.failures}, steps)
     outcomes = sorted(found.outcomes.items(), key=lambda item: (-item[1], item[0]))  # the largest first
     tokens = {(point.at, "tokens"): point.tokens for point in found.costs if point.tokens}
+    right, answers = sum(rate.valid for rate in found.attempts), found.answer_times.answers
+    success = [(_attempt(one.number), one.valid, percent(one.valid / right if right else 0)) for one in found.attempts]
+    times = [
+        (f"within {since(timedelta(seconds=limit))}" if limit else "longer", amount, percent(amount / answers))
+        for limit, amount in found.answer_times.buckets
+        if amount
+    ]
+    recovery = []
+    for one in found.attempts:
+        low, high = Share(one.valid, one.judged).interval
+        few = f"few: {percent(low)} to {percent(high)}" if one.judged < FEW else ""
+        recovery.append(Bar(_attempt(one.number), one.judged, f"{one.rate * 100:.1f}", percent(one.rate), few))
     return {
         "headlines": _headlines(found, waits, answer_seconds(span.scope(tool), found.answer_times.answers)),
         "board": board,
@@ -175,9 +186,9 @@ def _plots(request: HttpRequest, found: Insights, board: Board, span: TimeRange,
         "code_legend": [Entry(one, one.key, code_title(one.key)) for one in codes.series],
         "tool_bars": tools_of(board, known, request),
         "tokens": draw_columns(tokens, steps),
-        "success": _success(found),
-        "recovery": _recovery(found),
-        "times": _times(found),
+        "success": draw_bars(success, of=right),
+        "recovery": recovery,
+        "times": draw_bars(times),
         "decisions": _decisions(found),
         "outcomes": draw_bars((state, amount, "") for state, amount in outcomes),
     }  # fmt: skip
@@ -206,32 +217,6 @@ def _headlines(found: Insights, waits: list[int], each: list[int] | None) -> lis
                  else f"median; 90% within {since(timedelta(seconds=most))}{still}"),
         Headline("Spent on retries", f"~{_short(found.tokens)}", f"tokens{by_agents} at four characters each"),
     ]  # fmt: skip
-
-
-def _success(found: Insights) -> tuple[Bar, ...]:
-    whole = sum(rate.valid for rate in found.attempts)
-    return draw_bars(
-        ((_attempt(rate.number), rate.valid, percent(rate.valid / whole if whole else 0)) for rate in found.attempts),
-        of=whole,
-    )
-
-
-def _recovery(found: Insights) -> tuple[Bar, ...]:
-    bars = []
-    for rate in found.attempts:
-        low, high = Share(rate.valid, rate.judged).interval
-        few = f"few: {percent(low)} to {percent(high)}" if rate.judged < FEW else ""
-        bars.append(Bar(_attempt(rate.number), rate.judged, f"{rate.rate * 100:.1f}", percent(rate.rate), few))
-    return tuple(bars)
-
-
-def _times(found: Insights) -> tuple[Bar, ...]:
-    answers = found.answer_times.answers
-    return draw_bars(
-        (f"within {since(timedelta(seconds=limit))}" if limit else "longer", amount, percent(amount / answers))
-        for limit, amount in found.answer_times.buckets
-        if amount
-    )
 
 
 def _decisions(found: Insights) -> list[tuple[str, int, int, Bar]]:

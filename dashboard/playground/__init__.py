@@ -171,7 +171,10 @@ class PlaygroundForm(SchemaForm):
     def hide_secrets(self, tried: DryRun | None) -> None:
         """Take the secrets out of what was typed, which comes back letter by letter otherwise."""
         hider, typed = sanitizer(), {name: self.data.get(name, "") for name in ("name", "tool", "schema", "output")}
-        output = _hidden_in(tried) if tried else None
+        output = None
+        # Something in it is secret, by itself or as the schema says.
+        if tried and tried.findings.is_parsed and tried.examined.hides:
+            output = tried.redacted if tried.kind is Kind.SOURCE_FILE else written(tried.redacted)
         hidden = {
             "name": hider.redact_name(typed["name"]),
             "tool": hider.redact_name(typed["tool"]),
@@ -202,13 +205,6 @@ def of_tool(tool: Tool) -> dict[str, Any]:
         "max_attempts": str(attempts_allowed(tool, tool.name)),
         "schema": written(shown_schema(tool.current_version)) if tool.current_version else "",
     }  # fmt: skip
-
-
-def _hidden_in(tried: DryRun) -> str | None:
-    """Write an output again in which something is secret, by itself or as the schema says; None when nothing is."""
-    if not tried.findings.is_parsed or not tried.examined.hides:
-        return None
-    return tried.redacted if tried.kind is Kind.SOURCE_FILE else written(tried.redacted)
 
 
 def _without_secrets(text: str, redact: Callable[[Any], Any]) -> str:

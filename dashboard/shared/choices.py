@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db.models import Count, Min, Model, Q, QuerySet
+from django.db.models import BooleanField, Case, Count, Min, Model, Q, QuerySet, Value, When
 from django.http import QueryDict
 from django.utils import timezone
 
@@ -171,9 +171,11 @@ class Choices:
 def unread(query: QueryDict, read: Mapping[str, bool]) -> list[str]:
     """Name what of an address would choose nothing: a page goes on without it and says so, a file is not made.
 
-    `read` are the names that are known, each with whether its value could be read.
+    `read` are the names that are known, each with whether its value could be read; of two values one would be lost.
     """
-    strange = {name for name, value in query.items() if name not in read or (str(value).strip() and not read[name])}
+    given = {name: [value.strip() for value in values] for name, values in query.lists()}
+    strange = {name for name, values in given.items() if name not in read or (any(values) and not read[name])}
+    strange |= {name for name, values in given.items() if len(set(values)) > 1}
     # None of what was sent is repeated, but for names like ours.
     return sorted({name if re.fullmatch("[a-z_]{1,20}", name) else "a name that is not known" for name in strange})
 
@@ -260,12 +262,12 @@ MOST_EXPORTED: Final = 20_000  # rows of one file, some 5 MB: the front of house
 class Search(Generic[Row]):
     """Say what is looked for: `rows`, which one index gives by their keys, and among them what fits `sieve`.
 
-    `whole` reads rows by their keys, where `rows` come from several indexes and are put into order by the database.
+    Where it takes several indexes, each of the `parts` has its own, and no row is in two of them.
     """
 
     rows: QuerySet[Row]
     sieve: Q
-    whole: QuerySet[Row] | None = None
+    parts: tuple[Q, ...] = (Q(),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,20 +292,32 @@ def read_page(search: Search[Row], after: str, *, size: int = PAGE, look_at: int
     rows = search.rows.order_by("-pk")
     if is_place(after):
         rows = rows.filter(pk__lt=int(after))
-    floor = None
-    if search.sieve:
-        seen = rows.values("pk")[:look_at].aggregate(number=Count("pk"), lowest=Min("pk"))
-        floor = seen["lowest"] if seen["number"] == look_at else None
-        # Bounded below as well: else the database would look on, through all rows, for enough that fit.
-        rows = rows.filter(search.sieve, pk__gte=seen["lowest"] or 0)
-    if search.whole is None:
-        found = tuple(rows[: size + 1])
+    looked_at = [_looked_at(rows, part, search.sieve, look_at // len(search.parts)) for part in search.parts]
+    # Below the highest floor something was not looked at.
+    floor = max(lowest for _, lowest in looked_at)
+    if len(looked_at) == 1:
+        found = tuple(looked_at[0][0][: size + 1])
     else:
-        # Keys are in the indexes: of all that a search finds whole rows would be read only to be sorted.
-        found = tuple(search.whole.filter(pk__in=list(rows.values_list("pk", flat=True)[: size + 1])).order_by("-pk"))
+        # Keys are in the indexes: of what several give whole rows would be read only to be sorted.
+        keys = [key for found, _ in looked_at for key in found.values_list("pk", flat=True)[: size + 1] if key >= floor]
+        found = tuple(rows.filter(pk__in=sorted(keys)[-size - 1 :]))
     if len(found) > size:
         return ListPage(found[:size], str(found[size - 1].pk))
-    return ListPage(found, str(floor or ""), is_cut=floor is not None)
+    return ListPage(found, str(floor or ""), is_cut=floor > 0)
+
+
+def _looked_at(rows: QuerySet[Row], part: Q, sieve: Q, most: int) -> tuple[QuerySet[Row], int]:
+    """Keep of one part what fits the sieve, and give the key below which it was not looked at, 0 where nothing is."""
+    rows = rows.filter(part)
+    if not sieve:
+        return rows, 0
+    seen = rows.values("pk")[:most].aggregate(number=Count("pk"), lowest=Min("pk"))
+    if part:
+        # No index may be chosen for what else must fit: SQLite takes it that each would leave ten rows.
+        sieve = Q(Case(When(sieve, then=Value(True)), default=Value(False), output_field=BooleanField()))
+    # Bounded below as well: else the database would look on, through all rows, for enough that fit.
+    fitting = rows.filter(sieve, pk__gte=seen["lowest"]) if seen["number"] else rows.none()
+    return fitting, seen["lowest"] if seen["number"] == most else 0
 
 
 def read_all(search: Search[Row], after: str, *, most: int = MOST_EXPORTED, chunk: int = CHUNK) -> Iterator[Row]:

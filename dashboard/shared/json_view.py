@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
-from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Token
 from pygments.util import ClassNotFound
@@ -58,20 +57,16 @@ def lines_of(text: str) -> dict[str, int]:
         elif token == ",":
             within[-1].go_on()
         elif token != ":":
-            _read(token, line + 1, lines, within)
+            inner = within[-1] if within else None
+            if inner is not None and inner.is_object and inner.name is None:
+                inner.name = str(json.loads(token))
+                lines[inner.place] = line + 1
+            else:
+                place = inner.place if inner is not None else pointers.ROOT
+                lines.setdefault(place, line + 1)
+                if token in ("{", "["):
+                    within.append(_Container(place, token == "{"))
     return lines
-
-
-def _read(token: str, line: int, lines: dict[str, int], within: list[_Container]) -> None:
-    inner = within[-1] if within else None
-    if inner is not None and inner.is_object and inner.name is None:
-        inner.name = str(json.loads(token))
-        lines[inner.place] = line
-        return
-    place = inner.place if inner is not None else pointers.ROOT
-    lines.setdefault(place, line)
-    if token in ("{", "["):
-        within.append(_Container(place, token == "{"))
 
 
 def line_at(lines: dict[str, int], pointer: str) -> int:
@@ -184,23 +179,18 @@ def _lines(value: Any, pointer: str, depth: int, key: str, comma: str, marks: _M
     if isinstance(value, dict | list) and (value or pointer in marks.missing):
         opening, closing = "{}" if isinstance(value, dict) else "[]"
         yield _line(depth, f"{key}{opening}", errors, marks)
-        yield from _members(value, pointer, depth + 1, marks)
+        names: Iterable[str | int] = value if isinstance(value, dict) else range(len(value))
+        last = len(value) - 1
+        for index, name in enumerate(names):
+            its_key, member = _key(name, marks.most) if isinstance(name, str) else "", value[name]  # type: ignore[index]  # each has its own
+            its_comma = "," if index < last else ""
+            yield from _lines(member, pointers.join(pointer, name), depth + 1, its_key, its_comma, marks)
+        for error in marks.missing.get(pointer, []):
+            lacking = f'{_key(pointers.last(error.field_path), marks.most)}<span class="jmissing">missing</span>'
+            yield _line(depth + 1, lacking, [error], marks, missing=True)
         yield _line(depth, f"{closing}{comma}", [], marks)
     else:
         yield _line(depth, f"{key}{_scalar(value, marks.most)}{comma}", errors, marks)
-
-
-def _members(value: dict[str, Any] | list[Any], pointer: str, depth: int, marks: _Marks) -> Iterator[str]:
-    names: Iterable[str | int] = value if isinstance(value, dict) else range(len(value))
-    last = len(value) - 1
-    for index, name in enumerate(names):
-        key, member = _key(name, marks.most) if isinstance(name, str) else "", value[name]  # type: ignore[index]  # each has its own
-        yield from _lines(member, pointers.join(pointer, name), depth, key, "," if index < last else "", marks)
-    for error in marks.missing.get(pointer, []):
-        name = pointers.last(error.field_path)
-        yield _line(
-            depth, f'{_key(name, marks.most)}<span class="jmissing">missing</span>', [error], marks, missing=True
-        )
 
 
 def _line(depth: int, content: str, errors: list[ValidationError], marks: _Marks, *, missing: bool = False) -> str:
@@ -222,7 +212,9 @@ def _key(name: str, most: int) -> str:
 
 def _scalar(value: Any, most: int) -> str:
     if isinstance(value, str):
-        return f'<span class="js">&quot;<bdi>{_marked(_plain(_inside(value, most)))}</bdi>&quot;</span>'
+        shown = _plain(_inside(value, most))
+        marked = MARK_PATTERN.sub(lambda match: f'<span class="jr">{match.group()}</span>', shown)
+        return f'<span class="js">&quot;<bdi>{marked}</bdi>&quot;</span>'
     if isinstance(value, dict | list):
         return "{}" if isinstance(value, dict) else "[]"
     return f'<span class="{_CLASSES.get(type_name(value), "jl")}">{escape(json.dumps(value))}</span>'
@@ -235,10 +227,6 @@ def _inside(text: str, most: int) -> str:
 
 def _plain(text: str) -> str:
     return str(escape(visible(text)))
-
-
-def _marked(escaped: str) -> str:
-    return MARK_PATTERN.sub(lambda match: f'<span class="jr">{match.group()}</span>', escaped)
 
 
 def _nearest(value: Any, pointer: str) -> tuple[str, Any]:
@@ -284,22 +272,20 @@ def render_source(text: str, language: str = "", failing: Collection[int] = (), 
         lines = [elide_middle(line, NEAR_STRING) for line in lines]
     numbers = [number for number, _ in _numbered(lines)]
     fails = [number.isdecimal() and int(number) in failing for number in numbers]
-    written = [
-        _source_line(number, html, is_failing=is_failing)
-        for number, html, is_failing in zip(numbers, _coloured(lines, language), fails, strict=True)
-    ]
+    written = []
+    for number, html, is_failing in zip(numbers, _coloured(lines, language), fails, strict=True):
+        bad = ' sbad"><span class="vh">Failing line: </span' if is_failing else '"'
+        written.append(f'<span data-line="{number}" class="sline{bad}><bdi>{html}</bdi>\n</span>')
     body = "".join(_near(written, fails) if near else written)
     return mark_safe(f'<pre class="text source"><code>{body}</code></pre>')  # noqa: S308 - every token is escaped
 
 
-def _source_line(number: str, html: str, *, is_failing: bool) -> str:
-    bad = ' sbad"><span class="vh">Failing line: </span' if is_failing else '"'
-    return f'<span data-line="{number}" class="sline{bad}><bdi>{html}</bdi>\n</span>'
-
-
 def _coloured(lines: list[str], language: str) -> Iterable[str]:
     """Write each line as HTML, in colours where its language is known and it is not too long for that."""
-    lexer = _lexer(language)
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False) if language else None
+    except ClassNotFound:
+        lexer = None
     if lexer is None or sum(map(len, lines)) > MAX_COLOURED or max(map(len, lines)) > MAX_LINE:
         return (escape(visible(line)) for line in lines)
     # Each line for itself: a token over several lines is closed and opened again with the line.
@@ -312,13 +298,6 @@ def _coloured(lines: list[str], language: str) -> Iterable[str]:
             name = next((name for family, name in CLASSES if token in family), "")
             written[-1] += f'<span class="{name}">{shown}</span>' if name and part.strip() else shown
     return written[: len(lines)] + [""] * (len(lines) - len(written))
-
-
-def _lexer(language: str) -> Lexer | None:
-    try:
-        return get_lexer_by_name(language, stripnl=False, ensurenl=False) if language else None
-    except ClassNotFound:
-        return None
 
 
 def _numbered(lines: list[str]) -> Iterator[tuple[str, str]]:

@@ -139,8 +139,11 @@ def list_tools(span: TimeRange, *, search: str = "") -> list[ToolLine]:
     worst = nsmallest(MOST_TOOLS, named, key=lambda row: (-failures.get(row[:2], 0), *row[1:]))
     # Schemas can be large, and the list shows none.
     listed = found.defer("current_version__schema", "current_version__sealed").in_bulk([pk for *_, pk in worst])
-    tools_left = (listed[pk] for *_, pk in worst if pk in listed)
-    return [ToolLine(tool, rates.get((tool.namespace, tool.name), _unused(tool))) for tool in tools_left]
+    return [
+        ToolLine(listed[pk], rates.get((namespace, name), ToolRate(namespace, name, 0, 0, 0, 0)))
+        for namespace, name, pk in worst
+        if pk in listed
+    ]
 
 
 def read_tool(tool: Tool, span: TimeRange) -> ToolStory:
@@ -159,9 +162,21 @@ def read_tool(tool: Tool, span: TimeRange) -> ToolStory:
         if version is not None:
             shown, hidden = changes[:MOST_CHANGES], max(len(changes) - MOST_CHANGES, 0)
             entries.append(VersionEntry(version, schema, shown, hidden, version.number == 1, is_current))
+    own, general = "set for this tool", "as configured"
+    # How it is judged: what, how, and where that comes from.
+    judged = (
+        ("Mode", mode_of(tool, tool.name), own if tool.mode else general),
+        ("Fields that the schema does not name", "refused" if tool.strict else "as the schema says", own),
+        ("Valid calls", "held for a person" if tool.hold else "go on at once", own),
+        ("Attempts", str(attempts_allowed(tool, tool.name)), own if tool.max_attempts else general),
+        ("A Blocked call waits", shown_duration(expires_after(tool, tool.name)),
+         own if tool.expires_after else general),
+        ("Then it", "is rejected" if on_expiry(tool, tool.name) == "reject" else "expires",
+         own if tool.on_expiry else general),
+    )  # fmt: skip
     return ToolStory(
         ToolLine(tool, rate), found.escalations, draw_heat(read_heat_map(scope)), tuple(entries[:MOST_VERSIONS]),
-        tuple(map(FailedSample, last_failed(tool, SAMPLES))), tuple(_settings(tool)),
+        tuple(map(FailedSample, last_failed(tool, SAMPLES))), judged,
     )  # fmt: skip
 
 
@@ -180,29 +195,9 @@ def draw_heat(heats: Iterable[Heat]) -> HeatMap:
     known = [code for code in ErrorCode if any(heat.code == code for heat in listed)]
     hottest = max(amounts.values(), default=1)
     ranked = fields.most_common()
-    rows = tuple(
-        HeatRow(place, tuple(_cell(amounts[place, code], hottest) for code in known), total)
-        for place, total in ranked[:MOST_FIELDS]
-    )
-    return HeatMap(tuple(known), rows, max(len(ranked) - MOST_FIELDS, 0))
-
-
-def _cell(amount: int, hottest: int) -> HeatCell:
-    # Rounded up: what failed at all is never as pale as what did not.
-    return HeatCell(amount, -(-amount * HOTTEST // hottest))
-
-
-def _settings(tool: Tool) -> Iterable[tuple[str, str, str]]:
-    """Say how a tool is judged: what, how, and where that comes from."""
-    own, general = "set for this tool", "as configured"
-    yield "Mode", mode_of(tool, tool.name), own if tool.mode else general
-    yield "Fields that the schema does not name", "refused" if tool.strict else "as the schema says", own
-    yield "Valid calls", "held for a person" if tool.hold else "go on at once", own
-    yield "Attempts", str(attempts_allowed(tool, tool.name)), own if tool.max_attempts else general
-    yield "A Blocked call waits", shown_duration(expires_after(tool, tool.name)), own if tool.expires_after else general
-    ends = "is rejected" if on_expiry(tool, tool.name) == "reject" else "expires"
-    yield "Then it", ends, own if tool.on_expiry else general
-
-
-def _unused(tool: Tool) -> ToolRate:
-    return ToolRate(tool.namespace, tool.name, 0, 0, 0, 0)
+    rows = []
+    for place, total in ranked[:MOST_FIELDS]:
+        counts = [amounts[place, code] for code in known]
+        # Rounded up: what failed at all is never as pale as what did not.
+        rows.append(HeatRow(place, tuple(HeatCell(count, -(-count * HOTTEST // hottest)) for count in counts), total))
+    return HeatMap(tuple(known), tuple(rows), max(len(ranked) - MOST_FIELDS, 0))

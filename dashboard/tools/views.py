@@ -26,7 +26,7 @@ from dashboard.tools.tool_figures import MOST_TOOLS, list_tools, read_tool, show
 from retrycontract.checking import admit_apart
 from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.contract import pointers
-from retrycontract.contract.outputs.json_text import JsonFault, parse_json
+from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.outputs.source_code import UnknownLanguageError
 from retrycontract.contract.redaction.sanitizer import has_redaction, visible
 from retrycontract.contract.schemas.admission import InvalidSchema, SchemaWarning
@@ -67,7 +67,8 @@ class SchemaForm(forms.Form):
         """Read the JSON as strictly as a model's, and admit it as a schema."""
         value, fault = parse_json(self.cleaned_data["schema"])
         if fault is not None:
-            raise forms.ValidationError(_told(fault))
+            place = f" (at {fault.pointer})" if fault.pointer else ""
+            raise forms.ValidationError(f"This is not JSON yet: {fault.reason}{place}.")
         if has_redaction(value):
             raise forms.ValidationError(REDACTED)
         try:
@@ -137,11 +138,6 @@ def _at(document: Any, place: list[str | int]) -> Any:
     return document
 
 
-def _told(fault: JsonFault) -> str:
-    place = f" (at {fault.pointer})" if fault.pointer else ""
-    return f"This is not JSON yet: {fault.reason}{place}."
-
-
 MAX_SEARCH: Final = 200
 MOST_TOLD: Final = 5  # warnings of a schema that was registered; the editor tells all
 EXAMPLE: Final = {"type": "object", "properties": {"city": {"type": "string", "minLength": 1}}, "required": ["city"],
@@ -207,7 +203,14 @@ def edit_schema(request: HttpRequest, pk: int) -> HttpResponse:
         return _editor(request, found, form, status=REFUSED)
     if request.POST.get("step") == "save":
         return _save(request, found, form)
-    return _try(request, found, form)
+    schema = form.cleaned_data["schema"]
+    before = shown_schema(found.current_version) if found.current_version else None
+    try:
+        tried = replay(found, schema)
+    except Unusable as refused:
+        form.add_error("schema", str(refused))
+        return _editor(request, found, form, status=REFUSED)
+    return _editor(request, found, form, replay=tried, changes=compare(before, schema))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -235,18 +238,6 @@ def new_tool(request: HttpRequest) -> HttpResponse:
     messages.success(request, "The tool is registered. Agents of its namespace may call it now.")
     _tell(request, done)
     return redirect("dashboard:tool", pk=done.tool.pk)
-
-
-def _try(request: HttpRequest, found: Tool, form: SchemaForm) -> HttpResponse:
-    """Say what the schema would have changed; nothing is stored."""
-    schema = form.cleaned_data["schema"]
-    before = shown_schema(found.current_version) if found.current_version else None
-    try:
-        tried = replay(found, schema)
-    except Unusable as refused:
-        form.add_error("schema", str(refused))
-        return _editor(request, found, form, status=REFUSED)
-    return _editor(request, found, form, replay=tried, changes=compare(before, schema))
 
 
 def _save(request: HttpRequest, found: Tool, form: SchemaForm) -> HttpResponse:

@@ -25,7 +25,6 @@ from retrycontract.store.models import (
 from retrycontract.usecases.calls.cancel_call import cancel_call
 
 OF_CALL = "Finds the exact id of a call."
-MEASURED = ("tokens_in", "tokens_out", "seconds", "finish_reason")
 
 
 class AttemptInline(HistoryInline):

@@ -16,6 +16,7 @@ from dashboard.navigation import Role
 from retrycontract.store.models import Attempt, Call, Event, Tool
 from tests.browser.scene import make_desk
 from tests.browser.test_desk import picture
+from tests.browser.test_every_page import check_every_width
 from tests.factories import PASSWORD, make_agent, make_blocked, make_user
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pytest_django.live_server_helper import LiveServer
 
     from tests.browser.conftest import NewPage
+    from tests.browser.test_desk import Scheme
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -85,6 +87,19 @@ def test_every_page_keeps_the_policy_and_the_console_stays_silent(
         page.goto(f"{live_server.url}/admin/{path}")
         picture(page, f"admin-{name}-{scheme}")
     assert complaints == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_list_is_open_to_everybody_in_every_width(
+    live_server: LiveServer, new_page: NewPage, scheme: Scheme
+) -> None:
+    page = new_page(color_scheme=scheme)
+    make_desk(timezone.now())
+    log_in(page, live_server.url)
+    for path in ("", *(f"retrycontract/{name}/" for name in LISTS), "auth/user/", "auth/user/add/"):
+        page.goto(f"{live_server.url}/admin/{path}")
+        check_every_width(page, f"admin {path} {scheme}")
 
 
 def test_what_the_desk_writes_is_only_read_here(live_server: LiveServer, page: Page) -> None:

@@ -126,7 +126,7 @@ def shown_for_a_form(site: Site, call: Call) -> Iterator[str]:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("looks", LOOKS[1:])
+@pytest.mark.parametrize("looks", LOOKS)
 def test_every_page_is_handsome_open_to_everybody_and_alone_with_the_service(
     live_server: LiveServer, new_page: NewPage, looks: Looks
 ) -> None:

@@ -83,6 +83,7 @@ def test_a_whole_answer_is_given_by_keys_and_the_next_call_opens(site: Site) -> 
     site.page.reload()
     site.page.keyboard.press("n")
     expect(site.page).to_have_url(re.compile(first.public_id))
+    site.page.wait_for_load_state()  # a key before the script is there does nothing
     site.page.keyboard.press("e")
     expect(site.page.get_by_role("radio", name="Corrected arguments")).to_be_checked()
     expect(site.page.get_by_label("Corrected arguments", exact=False).last).to_be_focused()

@@ -124,6 +124,20 @@ def test_a_draft_lives_over_a_reload_and_a_login_and_is_nobody_elses(site: Site)
     assert drafts(page) == []
 
 
+def test_a_draft_to_a_group_ticks_nobody_that_it_was_not_meant_for(site: Site) -> None:
+    first, left_out = make_blocked(), make_blocked()
+    page = site.page
+    page.goto(f"{site.url}/calls/{first.public_id}/group/")
+    page.locator("#id_text").fill("The order is fraudulent.")
+    page.locator(f'[value="{left_out.public_id}"]').uncheck()
+    came = make_blocked()
+    page.reload()
+    expect(page.locator("#id_text")).to_have_value("The order is fraudulent.")
+    expect(page.locator(f'[value="{first.public_id}"]')).to_be_checked()
+    for other in (left_out, came):
+        expect(page.locator(f'[value="{other.public_id}"]')).not_to_be_checked()
+
+
 def test_without_a_connection_an_answer_waits_and_goes_by_itself(site: Site) -> None:
     call = make_blocked()
     page = site.page

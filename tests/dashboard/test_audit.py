@@ -14,12 +14,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dashboard.audit import DOORS
+from dashboard.audit import DOORS, EVENTS
 from dashboard.navigation import Role
 from retrycontract.store.models import Call, Door, Event
 from retrycontract.usecases.people.admit import issue_key
 from tests.dashboard.conftest import Page, logged_in, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user
+from tests.serving.service import ROOT
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
@@ -89,7 +90,7 @@ def test_details_are_shown_as_they_are_stored(admin: Client) -> None:
         ("", "abcd"), ("actor=ada", "ad"), ("actor=nobody", ""), ("event=key.revoked", "b"), ("door=worker", "b"),
         ("door=api", "c"), ("door=admin", "ad"), ("door=window", "abcd"), ("actor=ada&event=agent.renamed", "d"),
         ("door=api&event=attempt.judged&actor=deployer", "c"), ("door=api&actor=ada", ""), ("call=CALL", "c"),
-        ("call=CALL&door=admin", ""), ("call=call_x", ""), ("actor=ad", ""), ("event=%00", ""),
+        ("call=CALL&door=admin", ""), ("call=call_x", ""), ("actor=ad", ""), ("event=%00", "abcd"),
     ],
 )  # fmt: skip
 def test_filters_narrow_each_other(admin: Client, query: str, shown: str) -> None:
@@ -146,9 +147,30 @@ def test_an_empty_trail_says_why(admin: Client) -> None:
     assert "Nothing of that kind happened" in text_of(admin.get("/audit/?actor=x"))
 
 
-@pytest.mark.parametrize("query", ["since=nonsense", "after=abc", "evnt=key.issued"])
+@pytest.mark.parametrize(
+    "query",
+    ["since=nonsense", "after=abc", "evnt=key.issued", "event=operator.loged_in", "event=nope", "door=nope",
+     "door=api&door=worker", "event=key.issued&event=key.revoked", "event=key.issued&door=desk"],
+)  # fmt: skip
 def test_a_file_is_refused_when_what_was_chosen_cannot_be_read(admin: Client, query: str) -> None:
-    assert admin.get(f"/audit.csv?{query}").status_code == 400
+    wrong = query.rpartition("&")[2].partition("=")[0]
+    for kind in ("csv", "jsonl"):
+        answer = admin.get(f"/audit.{kind}?{query}")
+        assert (answer.status_code, wrong in text_of(answer)) == (400, True)
+    assert f"left out: {wrong}" in text_of(admin.get(f"/audit/?{query}"))
+
+
+def test_an_event_that_may_happen_is_known_and_so_is_one_that_happened(admin: Client) -> None:
+    note("thing.of_another_version")
+    for event in ("thing.of_another_version", "key.revoked"):
+        assert admin.get(f"/audit.csv?event={event}").status_code == 200
+
+
+def test_every_event_that_is_recorded_is_known() -> None:
+    source = "".join(path.read_text() for path in (ROOT / "retrycontract").rglob("*.py"))
+    recorded = set(re.findall(r'(?:Event\.record|_record|_record_hint|_note)\(\s*"([a-z_]+\.[a-z_]+)"', source))
+    assert len(recorded) > 20
+    assert recorded <= EVENTS
 
 
 def test_a_file_holds_what_was_chosen(admin: Client) -> None:

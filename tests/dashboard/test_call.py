@@ -350,6 +350,13 @@ def test_a_call_with_hundreds_of_mistakes_has_a_small_page_that_leads_to_all_of_
     page = read_html(desk, call)
     assert len(page.encode()) < 60_000
     assert len(desk.get(address(call), headers={"Accept-Encoding": "gzip"}).content) < 12_000
+    tool = desk.get(reverse("dashboard:tool", args=[call.tool_id])).content.decode()
+    assert len(tool.split("The last calls that failed")[1].split("How it is judged")[0]) < 60_000
+    # Its group shows the first of them, and leads to the others.
+    group = desk.get(reverse("dashboard:group", args=[call.public_id])).content.decode()
+    assert len(group.encode()) < 60_000
+    shown = len(by_pattern(call.attempts.get(number=4).errors))
+    assert shown <= 8 or f"and {shown - 8} more" in group
     for number in (4, 1):
         link = f'href="?whole={number}#attempt-{number}"'
         assert link in page

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.test import Client
     from pytest_django import DjangoAssertNumQueries
+    from pytest_django.fixtures import SettingsWrapper
 
 pytestmark = pytest.mark.django_db
 HINT = {"decision": "hint", "text": "Use eu-west-1.", "grant": "2"}
@@ -35,6 +36,10 @@ def page_of(call: Call) -> str:
 
 def ids(*calls: Call) -> list[str]:
     return [call.public_id for call in calls]
+
+
+def ticked(page: str) -> list[str]:
+    return re.findall(r'name="call"\s+value="([^"]+)" checked', page)
 
 
 def test_a_group_is_answered_at_once_and_the_report_says_so(desk: Client, mia: User) -> None:
@@ -81,6 +86,48 @@ def test_the_preview_is_the_text_that_the_first_of_them_reads(desk: Client) -> N
     rendered = " ".join(Guidance.objects.get(call=first).rendered.split())
     assert rendered in text_of(page)
     assert rendered in text_of(part)
+
+
+def test_what_was_left_out_and_what_came_meanwhile_stays_unticked_under_the_words(desk: Client) -> None:
+    for decision in ("hint", "reject"):
+        first, second, left_out = make_group()
+        typed = {"decision": decision, "text": "The order is fraudulent.", "grant": "2", "call": ids(first, second)}
+        came = make_blocked()  # after the page was read
+        page = desk.post(page_of(first), typed).content.decode()
+        assert "The order is fraudulent.</textarea>" in page
+        assert ticked(page) == []
+        assert "with all of them" in page
+        assert re.search(r'value="hint"\s+checked', page)  # none of them is rejected by the same key pressed again
+        page = desk.post(page_of(first), typed | {"call": []}).content.decode()
+        assert "Choose at least one call." in page
+        page = desk.post(page_of(first), typed | {"call": [], "all": "yes"}).content.decode()
+        assert ticked(page) == ids(left_out, came)
+        assert "The order is fraudulent.</textarea>" in page
+        desk.post(page_of(first), typed | {"call": ids(left_out, came)})
+
+
+def test_what_could_not_be_answered_stays_ticked_for_another_answer(desk: Client) -> None:
+    half = {"service": "web", "region": "eu-west-1"}
+    first, odd, left_out = (make_blocked(output=half | {"replicas": sent}) for sent in ("4", "few", "5"))
+    Call.objects.update(fingerprint=first.fingerprint)
+    fix = {"call": ids(first, odd), "decision": "corrected", "fix": "near", "text": "", "grant": "2"}
+    page = desk.post(page_of(first), fix)
+    assert "1 call answered, 1 not" in text_of(page)
+    assert ticked(page.content.decode()) == ids(odd)
+    assert left_out.public_id in page.content.decode()
+
+
+def test_a_group_that_is_taken_back_is_ticked_as_it_was(desk: Client, settings: SettingsWrapper) -> None:
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"answer_hold_seconds": 30})
+    first, second, left_out = make_group()
+    page = desk.post(page_of(first), HINT | {"decision": "reject", "call": ids(first, second)}).content.decode()
+    undo = re.search(r'action="(/undo/[^"]+)"', page)
+    assert undo
+    page = desk.post(undo[1], follow=True).content.decode()
+    assert ticked(page) == ids(first, second)
+    assert re.search(r'value="reject"\s+checked', page)
+    assert left_out.public_id in page
+    assert ticked(desk.get(page_of(first)).content.decode()) == ids(first, second, left_out)
 
 
 def test_a_group_is_rejected_with_a_reason(desk: Client) -> None:
@@ -177,6 +224,14 @@ def test_a_fix_that_leaves_mistakes_is_not_offered_for_all(desk: Client) -> None
     assert "Use for all" not in page
     first, *_ = make_group(2, output=half | {"region": "eu-west-1"})
     assert "Each of the 2 gets its own fix like this." in text_of(desk.get(page_of(first)))
+
+
+def test_the_calls_that_a_fix_mends_are_counted(desk: Client) -> None:
+    sent = ({"replicas": "4"}, {"replicas": "5"}, {"replicas": "6", "region": "europe"})
+    first, *_ = (make_blocked(output={"service": "web", "region": "eu-west-1"} | more) for more in sent)
+    Call.objects.update(fingerprint=first.fingerprint)
+    page = text_of(desk.get(page_of(first)))
+    assert "2 of 3 have such a fix; the others are left." in page
 
 
 def test_each_agent_reads_the_fix_of_its_own_output_and_the_page_says_so(desk: Client) -> None:

@@ -16,9 +16,11 @@ from django.utils import timezone
 
 from dashboard.inbox import views as queue
 from retrycontract.contract.decisions import Decision
-from retrycontract.store.models import Call
+from retrycontract.store.models import Call, Door
 from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.claim_call import claim_next
 from retrycontract.usecases.calls.sweep import index_calls
+from retrycontract.usecases.people.admit import rename_agent
 from tests.dashboard.conftest import HTMX, Page, text_of
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 
@@ -178,13 +180,29 @@ def test_a_page_key_that_nobody_gave_out_begins_at_the_top(desk: Client, after: 
 def test_the_number_of_queries_does_not_grow_with_the_calls(
     desk: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    make_blocked(make_agent("a"))
-    with django_assert_num_queries(19):
+    agent = make_agent("a")
+    for _ in range(2):
+        make_blocked(agent)
+    with django_assert_num_queries(21):
         desk.get("/")
     for number in range(6):
         make_blocked(make_agent(f"b{number}"))
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(21):
         desk.get("/")
+    with django_assert_num_queries(20):  # of lines that were drawn before nothing is read that is wrong
+        desk.get("/")
+
+
+def test_a_line_that_was_drawn_before_tells_what_came_since(desk: Client, mia: User) -> None:
+    agent = make_agent("a")
+    first, _ = make_blocked(agent), make_blocked(agent)
+    assert "2 calls, the same mistake" in text_of(desk.get("/"))
+    submit(agent, {}, call=first)
+    assert "Required field 'region' is missing" in text_of(desk.get("/"))
+    claim_next(mia, now=timezone.now())
+    assert "you have it" in text_of(desk.get("/"))
+    rename_agent(agent, "renamed", now=timezone.now(), actor="mia", door=Door.DASHBOARD)
+    assert "renamed" in text_of(desk.get("/"))
 
 
 def test_groups_are_gathered_over_the_whole_queue_and_not_within_a_page(
@@ -275,6 +293,7 @@ def test_the_address_of_a_poll_and_of_each_tab_keeps_the_filters(desk: Client) -
 
 def test_attempts_while_blocked_are_counted_apart(desk: Client) -> None:
     call = make_blocked()
+    assert "3/3" in text_of(desk.get("/"))
     for _ in range(9):
         submit(make_agent(), {"service": "web", "region": "mars"}, call=call)
     page = text_of(desk.get("/"))

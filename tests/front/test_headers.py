@@ -107,6 +107,7 @@ def deployed(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]
     """Ask Django what it thinks of the settings, as they are without a word from us but `variables`."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("RETRYCONTRACT", "DJANGO"))}
     environ |= {f"RETRYCONTRACT_{name}": value for name, value in variables.items()}
+    (folder / "config.yml").touch()
     environ |= {"RETRYCONTRACT_DATA_DIR": str(folder), "RETRYCONTRACT_CONFIG_FILE": str(folder / "config.yml")}
     command = [sys.executable, str(ROOT / "manage.py"), "check", "--deploy", "--fail-level", "WARNING"]
     return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=120)

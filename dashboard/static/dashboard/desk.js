@@ -300,7 +300,8 @@
   const drafts = (store) => Object.keys(store).filter((key) => key.startsWith("draft:"));
   const keep = (form) => {
     const typed = Object.fromEntries(["decision", "text", "arguments"].map((name) => [name, form.elements[name]?.value ?? ""]));
-    stored((store) => store.setItem(keyOf(form), JSON.stringify({ ...typed, at: Date.now() })));
+    const calls = all("[name=call]:checked", form).map((input) => input.value);
+    stored((store) => store.setItem(keyOf(form), JSON.stringify({ ...typed, calls, at: Date.now() })));
   };
   const restore = (form) => {
     const draft = JSON.parse(stored((store) => store.getItem(keyOf(form))) || "null");
@@ -310,6 +311,8 @@
     if (form.elements.arguments && draft.arguments) form.elements.arguments.value = draft.arguments;
     const choice = all("[name=decision]", form).find((input) => input.value === draft.decision && !input.disabled);
     if (choice) choice.checked = true;
+    // Words go to nobody that they were not meant for: to none that was left out, or has come since.
+    if (draft.text && draft.calls) all("[name=call]", form).forEach((input) => { input.checked &&= draft.calls.includes(input.value); });
   };
   // What came back is shown as it will be read, once htmx hears of it, and can be sent without looking for the field.
   const showAgain = () => all("form[data-draft]").filter((form) => form.elements.text.value).forEach((form) => {
@@ -327,7 +330,7 @@
   all("form[data-draft]").forEach(restore);
   document.addEventListener("input", (event) => {
     const form = event.target.closest("form[data-draft]");
-    if (form && event.target.matches("textarea, [name=decision]")) keep(form);
+    if (form && event.target.matches("textarea, [name=decision], [name=call]")) keep(form);
   });
 
   // ---- Without a connection nothing is sent off to the browser's error page: it waits here, and goes by itself ----
