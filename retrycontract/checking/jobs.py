@@ -26,8 +26,10 @@ def judge_here(question: Question | None) -> dict[str, Any]:
     """Judge one output; without a question, which comes first, only what this needs is loaded."""
     if question is None:
         return {}
+    # Only source files are judged by their name; what else has one schema shares what was compiled.
+    name, schema = question.tool_name if question.kind is Kind.SOURCE_FILE else "", question.schema
     try:
-        tool = None if question.schema is None else _compiled(*_parts(question))
+        tool = None if schema is None else _compiled(name, schema, question.strict, question.kind)
     except InvalidSchema as fault:
         return _refused(fault)
     sanitizer = _sanitizer(repr(question.configuration), question.configuration)
@@ -57,12 +59,6 @@ def admit_here(schema: Any) -> dict[str, Any]:
 
 def _refused(fault: InvalidSchema) -> dict[str, Any]:
     return {"refused": [fault.pointer, fault.reason, fault.code.value]}
-
-
-def _parts(question: Question) -> tuple[str, str, bool, Kind]:
-    # Only source files are judged by their name; what else has one schema shares what was compiled.
-    name = question.tool_name if question.kind is Kind.SOURCE_FILE else ""
-    return name, question.schema or "", question.strict, question.kind
 
 
 @lru_cache(maxsize=COMPILED)

@@ -17,7 +17,7 @@ from datetime import datetime
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from smtplib import SMTPException
 from threading import Thread
-from typing import Any, TypeVar, assert_never
+from typing import TypeVar, assert_never
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
@@ -174,20 +174,20 @@ def send_email(
     }
     connection = get_connection()
     email = EmailMessage(subject, text, sender, list(recipients), headers=headers, connection=connection)
+
+    def hang_up() -> None:
+        """Cut the line without a word: a server that hangs would not hear a polite end either."""
+        line = getattr(getattr(connection, "connection", None), "sock", None)
+        if isinstance(line, socket.socket):
+            with suppress(OSError):
+                socket.socket.shutdown(line, socket.SHUT_RDWR)
+
     try:
-        within(seconds, email.send, abort=lambda: _hang_up(connection))
+        within(seconds, email.send, abort=hang_up)
     except TimeoutError:
         raise UndeliveredError("the mail server did not answer in time") from None
     except (OSError, SMTPException, ValueError) as error:
         raise UndeliveredError(f"the e-mail was not taken: {type(error).__name__}: {error}") from None
-
-
-def _hang_up(connection: Any) -> None:
-    """Cut the line without a word: a server that hangs would not hear a polite end either."""
-    line = getattr(getattr(connection, "connection", None), "sock", None)
-    if isinstance(line, socket.socket):
-        with suppress(OSError):
-            socket.socket.shutdown(line, socket.SHUT_RDWR)
 
 
 class Courier:

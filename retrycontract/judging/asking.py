@@ -136,8 +136,14 @@ async def guidance_on(judge: Judge, call_id: str, *, wait: float) -> Guidance | 
 async def ask(judge: Judge, call_id: str, patience: ClientPatience) -> Guidance | None:
     """Wait for the answer to a Blocked call, with a sign of life every few seconds; raises NoVerdictError."""
     answer, failure = None, None
+
+    async def keep_ticking() -> None:
+        while True:
+            await patience.tick()
+            await anyio.sleep(TICK)
+
     async with anyio.create_task_group() as signs:
-        signs.start_soon(_keep_ticking, patience.tick)
+        signs.start_soon(keep_ticking)
         try:
             answer = await guidance_on(judge, call_id, wait=patience.left)
         except NoVerdictError as error:  # it would leave the group as one of several
@@ -147,9 +153,3 @@ async def ask(judge: Judge, call_id: str, patience: ClientPatience) -> Guidance 
     if failure is not None:
         raise failure
     return answer
-
-
-async def _keep_ticking(tick: Tick) -> None:
-    while True:
-        await tick()
-        await anyio.sleep(TICK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,10 +25,6 @@ QUICK = 0.001  # seconds, as long as an event loop may stand still for one check
 MOST_SMALL = 200  # values, or characters by the sixteen
 
 
-def _here(step: Callable[[], Any]) -> Any:
-    return step()
-
-
 @dataclass(slots=True)
 class InProcessJudge:
     """Judge with a RetryContract.
@@ -41,7 +38,7 @@ class InProcessJudge:
     max_attempts: int | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
-    run: Runner = _here
+    run: Runner = operator.call
     registered: dict[str, Tool] = field(default_factory=dict)
     # Seconds of the last check for each tool; the first one for a schema is never quick.
     took: dict[str, float] = field(default_factory=dict)
@@ -81,13 +78,9 @@ class InProcessJudge:
             call_id=output.call_id, finish_reason=output.finish_reason, callback_error=output.failure,
             max_attempts=self.max_attempts, said=output.generation.get("said"), feedback=output.feedback, **details,
         )  # fmt: skip
-        outcome = yield partial(self._checked, output, check)
+        timed = partial(self._timed, output.tool_name, check)
+        outcome = yield timed if self.is_quick(output.tool_name, output.value) else partial(self.run, timed)
         return Verdict.of(outcome, outcome.arguments, escalation=outcome.escalation)
-
-    def _checked(self, output: ModelOutput, check: Callable[[], Outcome]) -> Any:
-        if self.is_quick(output.tool_name, output.value):
-            return self._timed(output.tool_name, check)
-        return self.run(partial(self._timed, output.tool_name, check))
 
     def is_quick(self, tool_name: str, value: Any) -> bool:
         """Tell whether an output is small, and its tool's last check was quick.

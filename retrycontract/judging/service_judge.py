@@ -170,14 +170,14 @@ class ServiceJudge:
 
 def _first(most: int, listed: Iterator[T] | AsyncIterator[T]) -> Any:
     """Take the first of a list that the client reads page by page; an awaitable for an asynchronous client."""
-    return _first_awaited(most, listed) if isinstance(listed, AsyncIterator) else list(islice(listed, most))
 
+    async def awaited(listed: AsyncIterator[T]) -> list[T]:
+        found: list[T] = []
+        while len(found) < most:
+            try:
+                found.append(await anext(listed))
+            except StopAsyncIteration:
+                break
+        return found
 
-async def _first_awaited(most: int, listed: AsyncIterator[T]) -> list[T]:
-    found: list[T] = []
-    while len(found) < most:
-        try:
-            found.append(await anext(listed))
-        except StopAsyncIteration:
-            break
-    return found
+    return awaited(listed) if isinstance(listed, AsyncIterator) else list(islice(listed, most))

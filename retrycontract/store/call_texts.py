@@ -16,6 +16,11 @@ TABLE: Final = "retrycontract_calltext"
 MOST_WORDS: Final = 300  # of one call: what is sought stands among the first, or in a file that nobody searches for
 MOST_LOOKED_AT: Final = 4_000  # characters of one text
 MOST_SOUGHT: Final = 8  # words of one search
+WALKED: Final = 50_000  # newest calls that are read one by one, 15 ms: what one of a hundred has is found there
+# Letters that are written as others where a keyboard has none of them, and that Unicode takes for no accented ones.
+_PLAIN: Final = str.maketrans(
+    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th"}
+)
 _WORD: Final = re.compile(r"[^\W_]+")
 _MAKE: Final = {
     # Whole words and their beginnings are found, no phrases: `detail=none` is a third of the size.
@@ -27,6 +32,18 @@ _MAKE: Final = {
         f"CREATE INDEX IF NOT EXISTS {TABLE}_words ON {TABLE} USING gin (words)",
     ),
 }
+# How to look, one way after another until enough is found, and whether for whole words only. Of a beginning every word
+# is merged before the first is found; common ones are found whole, which is enough. PostgreSQL's index knows no order
+# and gives all calls of its words to be sorted: those of words in many calls stand among the newest.
+_NEWEST: Final = f"call_id > (SELECT max(call_id) FROM {TABLE}) - {WALKED}"  # noqa: S608 - our own
+_WAYS: Final = {
+    "sqlite": ((f"{TABLE} MATCH %s ORDER BY rowid DESC", True), (f"{TABLE} MATCH %s ORDER BY rowid DESC", False)),
+    "postgresql": (
+        (f"{_NEWEST} AND (words @@ %s::tsquery) IS TRUE ORDER BY call_id DESC", False),
+        ("words @@ %s::tsquery ORDER BY call_id + 0 DESC", True),
+        ("words @@ %s::tsquery ORDER BY call_id + 0 DESC", False),
+    ),
+}
 
 
 def words_of(*texts: str) -> list[str]:
@@ -34,7 +51,9 @@ def words_of(*texts: str) -> list[str]:
     found: dict[str, None] = {}
     for text in texts:
         plain = unicodedata.normalize("NFKD", text[:MOST_LOOKED_AT].casefold())
-        for word in _WORD.findall("".join(letter for letter in plain if not unicodedata.combining(letter))):
+        for word in _WORD.findall(
+            "".join(letter for letter in plain.translate(_PLAIN) if not unicodedata.combining(letter))
+        ):
             found[word[:60]] = None
         if len(found) >= MOST_WORDS:  # of megabytes the rest is not looked at
             break
@@ -92,23 +111,26 @@ def attempts_of(keys: Collection[int]) -> dict[int, int]:
 
 def find(text: str, *, most: int) -> list[int]:
     """List the newest calls that have every word of a text, or words that begin so, by their keys."""
-    # The index of beginnings starts at two letters, and one letter begins nearly every word.
-    words = [word for word in words_of(text) if len(word) > 1][:MOST_SOUGHT]
-    if not words or not is_there():
+    words = words_of(text)
+    # One letter of an alphabet begins nearly every word: beside others it is left out, alone it is sought whole.
+    telling = [word for word in words if len(word) > 1 or not word.isascii()]
+    sought = (telling or words)[:MOST_SOUGHT]
+    if not sought or not is_there():
         return []
-    # Of a beginning every word is merged before the first is found; common ones are found whole, and that is enough.
-    whole = _find(words, most, is_whole=True)
-    return whole if len(whole) >= most else _find(words, most, is_whole=False)
+    found: list[int] = []
+    for condition, is_whole in _WAYS[connection.vendor]:
+        statement = f"SELECT {_key()} FROM {TABLE} WHERE {condition} LIMIT %s"  # noqa: S608 - our own
+        found = [int(key) for (key,) in _run(statement, [_written(sought, is_whole=is_whole or not telling), most])]
+        if len(found) >= most:
+            break
+    return found
 
 
-def _find(words: list[str], most: int, *, is_whole: bool) -> list[int]:
+def _written(words: list[str], *, is_whole: bool) -> str:
     # A word is made of letters and digits alone, so that no quote within it can end it.
     if connection.vendor == "sqlite":
-        sought, match = " ".join(f'"{word}"{"" if is_whole else "*"}' for word in words), f"{TABLE} MATCH %s"
-    else:
-        sought, match = " & ".join(f"'{word}'{'' if is_whole else ':*'}" for word in words), "words @@ %s::tsquery"
-    statement = f"SELECT {_key()} FROM {TABLE} WHERE {match} ORDER BY {_key()} DESC LIMIT %s"  # noqa: S608 - our own
-    return [int(key) for (key,) in _run(statement, [sought, most])]
+        return " ".join(f'"{word}"{"" if is_whole else "*"}' for word in words)
+    return " & ".join(f"'{word}'{'' if is_whole else ':*'}" for word in words)
 
 
 def _key() -> str:

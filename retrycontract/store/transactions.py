@@ -97,13 +97,11 @@ class Position:
 
     def __str__(self) -> str:
         """Write it short: a stream has one in every address that it asks."""
-        steps = (_base36(after - before) for before, after in pairwise((self.settled, *sorted(self.beyond))))
+        steps = []
+        for before, after in pairwise((self.settled, *sorted(self.beyond))):
+            number, digits = after - before, ""
+            while number:
+                number, digit = divmod(number, 36)
+                digits = DIGITS[digit] + digits
+            steps.append(digits)
         return f"{self.settled}.{'-'.join(steps)}" if self.beyond else str(self.settled)
-
-
-def _base36(number: int) -> str:
-    digits = ""
-    while number:
-        number, digit = divmod(number, 36)
-        digits = DIGITS[digit] + digits
-    return digits

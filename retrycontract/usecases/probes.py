@@ -153,22 +153,18 @@ class MetricsReader:
             since = {} if self._until is None else {"hour__gte": self._until}
             self._settled.update(COUNTED.filter(hour__lt=until, **since).totals())
             self._until = until
-        totals = _by_shown_names(self._settled + COUNTED.filter(hour__gte=self._until).totals())
-        return [*_counted(totals), *_standing(now), _gauge("waiting_requests", waiting_requests)]
-
-
-def _by_shown_names(totals: Totals) -> Totals:
-    """Put names that can be shown in the place of those that agents gave, and all but the busiest tools into one."""
-    attempts: Counter[tuple[str, str]] = Counter()
-    for (namespace, tool, measure, _), amount in totals.items():
-        if measure == Measure.JUDGED:
-            attempts[namespace, tool] += amount
-    busiest = sorted(attempts, key=lambda pair: (-attempts[pair], pair))[:MOST_TOOLS]
-    names = {(namespace, tool): (_shown(namespace), _shown(tool) or UNKNOWN) for namespace, tool in busiest}
-    shown: Totals = Counter()
-    for (namespace, tool, measure, label), amount in totals.items():
-        shown[(*names.get((namespace, tool), (OTHERS, OTHERS)), measure, label)] += amount
-    return shown
+        totals = self._settled + COUNTED.filter(hour__gte=self._until).totals()
+        attempts: Counter[tuple[str, str]] = Counter()
+        for (namespace, tool, measure, _), amount in totals.items():
+            if measure == Measure.JUDGED:
+                attempts[namespace, tool] += amount
+        # Names that can be shown, in the place of those that agents gave; all but the busiest tools are one.
+        busiest = sorted(attempts, key=lambda pair: (-attempts[pair], pair))[:MOST_TOOLS]
+        names = {(namespace, tool): (_shown(namespace), _shown(tool) or UNKNOWN) for namespace, tool in busiest}
+        shown: Totals = Counter()
+        for (namespace, tool, measure, label), amount in totals.items():
+            shown[(*names.get((namespace, tool), (OTHERS, OTHERS)), measure, label)] += amount
+        return [*_counted(shown), *_standing(now), _gauge("waiting_requests", waiting_requests)]
 
 
 def _shown(name: str) -> str:

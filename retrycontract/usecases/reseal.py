@@ -36,12 +36,14 @@ def reseal_all(*, now: datetime, actor: str, door: Door) -> Resealing:
     done = unreadable = 0
     for model, column in SEALED:
         for batch in _batches(model, column):
-            opened = {pk: _opened(sealed) for pk, sealed in batch.items()}
-            unreadable += list(opened.values()).count(None)
+            opened: dict[Any, bytes] = {}
+            for pk, sealed in batch.items():
+                try:
+                    opened[pk] = resealed(sealed)
+                except UnreadableError:
+                    unreadable += 1
             with write_transaction():
-                done += sum(
-                    _replace(model, column, pk, batch[pk], new) for pk, new in opened.items() if new is not None
-                )
+                done += sum(_replace(model, column, pk, batch[pk], new) for pk, new in opened.items())
     with write_transaction():
         Event.record("keys.resealed", actor=actor, door=door, at=now, resealed=done, unreadable=unreadable)
     return Resealing(done, unreadable)
@@ -68,13 +70,6 @@ def _batches(model: type[Model], column: str) -> Iterator[dict[int, bytes]]:
         old = {pk: bytes(sealed) for pk, sealed in chunk if not is_current(bytes(sealed))}
         if old:
             yield old
-
-
-def _opened(sealed: bytes) -> bytes | None:
-    try:
-        return resealed(sealed)
-    except UnreadableError:
-        return None
 
 
 def _replace(model: type[Model], column: str, pk: Any, old: bytes, new: bytes) -> int:

@@ -12,6 +12,7 @@ from django.utils import timezone
 from retrycontract.store.fields import SqlLiteral
 from retrycontract.store.models import Attempt, Call
 from retrycontract.store.models.calls import CONTINUED
+from retrycontract.store.models.escalations import free_calls, snoozed_calls
 
 pytestmark = [
     pytest.mark.django_db,
@@ -26,6 +27,8 @@ ASKED: dict[str, tuple[QuerySet[Any], str]] = {
     "what was left behind": (Attempt.objects.left_behind(NOW, NOW)[:200], "attempt_waiting"),
     "whether anything waits": (Attempt.objects.waiting().order_by("pk")[:1], "attempt_waiting"),
     "the operators' queue": (Call.objects.blocked()[:50], "call_queue"),
+    "what was put off": (snoozed_calls(NOW), "snooze_until"),
+    "what nobody took on": (free_calls(NOW), "claim_until"),
     "what nobody answered": (Call.objects.overdue(NOW)[:200], "call_queue"),
     "what retention forgets": (Call.objects.ended_before(NOW).order_by()[:100], "call_ended"),
 }  # fmt: skip

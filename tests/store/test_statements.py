@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+from copy import copy
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.db import connection, models
+from django.db import connection, models, transaction
 from django.utils import timezone
 
 from retrycontract.contract.lifecycle import CallState
-from retrycontract.store.models import Agent, ApiKey, Attempt, Call, Tool
+from retrycontract.store.fields import JSONText
+from retrycontract.store.models import Agent, ApiKey, Attempt, Call, Event, Tool
 from retrycontract.store.models.agents import AGENT_ALONE, KEY_BY_DIGEST
 from retrycontract.store.models.answers import HINT_FOR, StandingHint
 from retrycontract.store.models.attempts import (
@@ -26,7 +30,7 @@ from retrycontract.store.models.attempts import (
 )
 from retrycontract.store.models.calls import AS_COUNTED, AS_SEEN, CALL_OF_AGENT, CONTINUED
 from retrycontract.store.models.tools import TOOL_BY_NAME
-from retrycontract.store.statements import Statement
+from retrycontract.store.statements import Statement, insert, rewrite
 from tests.factories import WRONG, make_agent, make_tool, submit
 from tests.usecases.conftest import configure
 
@@ -36,6 +40,15 @@ READS = {
     "key": KEY_BY_DIGEST, "tool": TOOL_BY_NAME, "continued": CONTINUED, "to judge": TO_JUDGE, "lock": AGENT_ALONE,
     "call": CALL_TO_DECIDE, "next": NEXT_WAITING, "hint": HINT_FOR, "lease": LEASED_BY,
     "seen": AS_SEEN, "counted": AS_COUNTED, "of agent": CALL_OF_AGENT, "newest": NEWEST, "numbered": NUMBERED,
+}  # fmt: skip
+
+# What a field has to write itself, or might write otherwise than it is.
+ODD: dict[type, list[Any]] = {
+    models.CharField: [CallState.VALID, "é 100 %s 'x'", ""], models.TextField: ["\u2028 %", ""],
+    models.BooleanField: [True, False, 1], models.FloatField: [0.1, 3],
+    models.BinaryField: [b"\x00%s", memoryview(b"m")],
+    JSONText: [{"a": ["é", 1e308]}, [], "text"], models.DateTimeField: [timezone.now()],
+    models.PositiveIntegerField: [True, 2**31 - 1],
 }  # fmt: skip
 
 
@@ -106,6 +119,7 @@ def test_a_statement_gives_what_its_queryset_gives(name: str, asked: dict[str, l
         rows = list(statement.queryset(**values))
         assert [everything(row) for row in statement.rows(**values)] == [everything(row) for row in rows]
         assert statement.exists(**values) == bool(rows)
+        assert statement.count(**values) == len(rows)
         found += len(rows)
     assert found
 
@@ -160,3 +174,44 @@ def test_a_statement_is_written_for_the_database_that_is_asked() -> None:
     statement = Statement(lambda name: Agent.objects.filter(name=name), "name")
     statement.rows(name="a")
     assert [vendor for vendor, *_ in statement._written] == [connection.vendor]
+
+
+def stored_by(way: Callable[[Any], None], row: Any) -> dict[str, Any]:
+    """Store a row in one way, and give the columns that the database then holds, beside what the row says of itself."""
+    row = copy(row)
+    row._state = copy(row._state)
+    with transaction.atomic():
+        way(row)
+        columns = type(row).objects.values().get(pk=row.pk)
+        transaction.set_rollback(True)
+    own = {
+        "adding": row._state.adding,
+        "db": row._state.db,
+        "pk": type(row.pk),
+        "at": type(columns.pop("stored_at", 0)),
+    }
+    return {name: value for name, value in columns.items() if name != "id"} | own
+
+
+@pytest.mark.parametrize("model", [Call, Attempt, Event])
+def test_a_row_is_stored_as_its_own_save_stores_it(model: Any, asked: Any) -> None:
+    drawn = random.Random(model.__name__)
+    for old in model.objects.all():
+        fields = [field for field in model._meta.local_concrete_fields if not field.primary_key]
+        for field in fields:
+            values = [
+                getattr(old, field.attname),
+                *([None] if field.null and field.name not in ("sealed", "is_valid") else []),
+                *ODD.get(type(field), []),
+            ]
+            if isinstance(field, models.CharField) and (field.max_length or 0) < 64:
+                values = values[:1]  # states and the like, that the database checks
+            setattr(old, field.attname, drawn.choice(values))
+        if model is not Event:  # which is never changed
+            assert stored_by(rewrite, old) == stored_by(lambda row: row.save(), old)
+        new = model(**{field.attname: getattr(old, field.attname) for field in fields if field.name != "stored_at"})
+        for name, value in {"public_id": "call_new", "number": 77}.items():
+            if hasattr(new, name):
+                setattr(new, name, value)
+        for state in (False, True):  # the second time nothing is written anew
+            assert stored_by(insert, new) == stored_by(lambda row: row.save(force_insert=True), new), state

@@ -198,6 +198,7 @@ class Migration(migrations.Migration):
                 ('attempts_allowed', models.PositiveIntegerField()),
                 ('fingerprint', models.CharField(blank=True, default='', max_length=64)),
                 ('context', retrycontract.store.fields.JSONText(null=True)),
+                ('was_answered', models.BooleanField(default=False)),
                 ('created_at', models.DateTimeField()),
                 ('updated_at', models.DateTimeField()),
                 ('blocked_at', models.DateTimeField(null=True)),
@@ -725,7 +726,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='attempt',
-            index=models.Index(fields=['tool_call_id', '-id'], name='attempt_by_tool_call', opclasses=('varchar_pattern_ops', 'int8_ops')),
+            index=models.Index(fields=['tool_call_id', 'call'], name='attempt_by_tool_call', opclasses=('varchar_pattern_ops', 'int8_ops')),
         ),
         migrations.AddConstraint(
             model_name='attempt',
@@ -801,11 +802,19 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(fields=['session_id', '-id'], name='call_by_session', opclasses=('varchar_pattern_ops', 'int8_ops')),
+            index=models.Index(fields=['session_id', 'id'], name='call_by_session', opclasses=('varchar_pattern_ops', 'int8_ops')),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('correlation_id__isnull', False)), fields=['correlation_id', '-id'], name='call_by_correlation', opclasses=('varchar_pattern_ops', 'int8_ops')),
+            index=models.Index(condition=models.Q(('correlation_id__isnull', False)), fields=['correlation_id', 'id'], name='call_by_correlation', opclasses=('varchar_pattern_ops', 'int8_ops')),
+        ),
+        migrations.AddIndex(
+            model_name='call',
+            index=models.Index(condition=models.Q(('was_answered', True)), fields=['-id', 'agent', 'state'], name='call_answered'),
+        ),
+        migrations.AddIndex(
+            model_name='call',
+            index=models.Index(condition=models.Q(('was_answered', True)), fields=['tool_name', '-id', 'agent', 'state'], name='call_answered_by_tool'),
         ),
         migrations.AddIndex(
             model_name='call',

@@ -214,7 +214,7 @@ class Attempt(models.Model):
             models.Index(fields=("id",), name="attempt_waiting", condition=Q(state__in=("queued", "leased"))),
             # The search among all calls.
             models.Index(
-                fields=("tool_call_id", "-id"),
+                fields=("tool_call_id", "call"),
                 name="attempt_by_tool_call",
                 opclasses=("varchar_pattern_ops", "int8_ops"),  # by letters, so that a beginning is a range
             ),

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, models
-from django.db.models import Case, Q, When
+from django.db.models import Case, F, OrderBy, Q, When
 
 from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState
@@ -18,10 +18,11 @@ from retrycontract.store import call_texts
 from retrycontract.store.fields import JSONText, SqlLiteral, literals, new_call_id
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.tools import KINDS, Tool, ToolVersion
-from retrycontract.store.statements import Statement, planned_for_values
+from retrycontract.store.statements import Statement, insert, planned_for_values
 
 STATES = [(state.value, state.value.capitalize()) for state in CallState]
 ENDED = sorted(state.value for state in ENDS)
+UNDERWAY = sorted({state.value for state in CallState} - set(ENDED))
 MAX_TOOLS_FOUND = 50  # tools that one search looks at
 # A poll lasts at most a minute and the next one follows it; what waits is noted each third of that.
 WAITS, WAIT_NOTED = timedelta(seconds=75), timedelta(seconds=20)
@@ -74,6 +75,11 @@ class CallQuerySet(models.QuerySet["Call"]):
             if number < most:
                 number += self.filter(part).order_by()[: most - number].count()
         return number
+
+    def answered(self) -> CallQuerySet:
+        """Keep the calls that ended and that a person answered, the newest first."""
+        # By the states that do not end: SQLite would take the index of states for the others.
+        return self.filter(was_answered=True).exclude(state__in=UNDERWAY).order_by("-pk")
 
     def blocked(self) -> CallQuerySet:
         """Keep the operators' queue, the longest waiting first."""
@@ -139,6 +145,14 @@ def sought(text: str) -> Sought:
     return Sought(frozenset(names), frozenset(keys))
 
 
+class ByLetters(OrderBy):
+    """Put into the order of an index for beginnings, which PostgreSQL keeps letter by letter, whatever the locale."""
+
+    def as_postgresql(self, compiler: Any, connection: Any) -> Any:
+        """Name the operator of that order; Django's compiler looks for the word behind it."""
+        return self.as_sql(compiler, connection, template="%(expression)s USING ~>~ /* DESC */")
+
+
 def _bearing(text: str) -> list[int]:
     """List calls by an id of theirs that begins so, the newest, as many of each kind as a search looks at."""
     found: list[int] = []
@@ -150,10 +164,9 @@ def _bearing(text: str) -> list[int]:
         else:
             # On PostgreSQL the indexes below serve only LIKE with a fixed beginning; comparisons follow the locale.
             begins = {f"{name}__startswith": text}
-        # They do not sort there either: of a common beginning the newest are found by their keys. Our own ids begin
-        # with their time, of which PostgreSQL knows too little to guess how many begin so.
-        order = (f"-{name}", "-pk") if connection.vendor == "sqlite" or name == "public_id" else ("-pk",)
-        keys = rows._default_manager.filter(**begins).order_by(*order).values_list(key, flat=True)
+        # In the order of the index, else all that begin so are sorted for the newest; ours begin with their time.
+        kept = rows._default_manager.filter(**begins).order_by(ByLetters(F(name), descending=True), f"-{key}")
+        keys = kept.values_list(key, flat=True)
         found += keys[:MAX_CALLS_OF_ID]
     return found
 
@@ -189,6 +202,7 @@ class Call(models.Model):
     attempts_allowed = models.PositiveIntegerField()
     fingerprint = models.CharField(max_length=64, blank=True, default="")
     context = JSONText(null=True)
+    was_answered = models.BooleanField(default=False)  # by a person, at least once
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     blocked_at = models.DateTimeField(null=True)
@@ -226,13 +240,20 @@ class Call(models.Model):
             # The dashboard's search, also with an agent who may have no call of the tool.
             models.Index(fields=("tool_name", "-id", "agent"), name="call_by_tool_name"),
             models.Index(
-                fields=("session_id", "-id"), name="call_by_session", opclasses=("varchar_pattern_ops", "int8_ops")
+                fields=("session_id", "id"), name="call_by_session", opclasses=("varchar_pattern_ops", "int8_ops")
             ),
             models.Index(
-                fields=("correlation_id", "-id"),
+                fields=("correlation_id", "id"),
                 name="call_by_correlation",
                 condition=Q(correlation_id__isnull=False),
                 opclasses=("varchar_pattern_ops", "int8_ops"),
+            ),
+            # The answered ones, a few of a hundred: their list, and their search.
+            models.Index(fields=("-id", "agent", "state"), name="call_answered", condition=Q(was_answered=True)),
+            models.Index(
+                fields=("tool_name", "-id", "agent", "state"),
+                name="call_answered_by_tool",
+                condition=Q(was_answered=True),
             ),
             # Which model: most calls name none.
             models.Index(fields=("model", "-id"), name="call_by_model", condition=Q(model__isnull=False)),
@@ -307,7 +328,7 @@ class Call(models.Model):
         changes |= {"state": target, "updated_at": now}
         if self.pk is None:
             self._assign(changes)
-            self.save(force_insert=True)
+            insert(self)
             return
         seen = {"pk": self.pk, "state": source.value}
         if "attempts_made" in changes:

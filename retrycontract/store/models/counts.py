@@ -127,16 +127,12 @@ class RollupQuerySet(models.QuerySet["Rollup"]):
             self.filter(pk__in=[row.pk for row in rows]).delete()
         return len(rows)
 
-    def _upsert(self, rows: Iterable[tuple[object, ...]], shard: int) -> None:
+    def _upsert(self, rows: Iterable[tuple[Any, ...]], shard: int) -> None:
         # Django's bulk_create replaces what it finds; it has no way to add to it.
         quote = connection.ops.quote_name
         table, names = quote(self.model._meta.db_table), (*Count._fields, "amount", "shard")
-        fields: list[Any] = [self.model._meta.get_field(name) for name in names]
-        values = [
-            field.get_db_prep_save(value, connection)
-            for row in rows
-            for field, value in zip(fields, (*row, shard), strict=True)
-        ]
+        moment = connection.ops.adapt_datetimefield_value
+        values = [moment(value) if isinstance(value, datetime) else value for row in rows for value in (*row, shard)]
         places = ", ".join([f"({', '.join(['%s'] * len(names))})"] * (len(values) // len(names)))
         columns = ", ".join(map(quote, names))
         key = ", ".join(map(quote, (*Count._fields, "shard")))

@@ -26,6 +26,10 @@ class EscalationState(models.TextChoices):
     EXPIRED = "expired"
 
 
+# Excluded of what was claimed or put off: asked for what is open, SQLite goes through all open escalations.
+CLOSED: Final = sorted({*EscalationState} - {EscalationState.OPEN})
+
+
 class EscalationQuerySet(models.QuerySet["Escalation"]):
     """Find escalations."""
 
@@ -193,7 +197,7 @@ class ClaimQuerySet(models.QuerySet["Claim"]):
 
     def active(self, now: datetime) -> ClaimQuerySet:
         """Keep the claims that hold: not run out, and of escalations that are still open."""
-        return self.filter(until__gt=now, escalation__state=EscalationState.OPEN)
+        return self.filter(until__gt=now).exclude(escalation__state__in=CLOSED)
 
     def of_others(self, operator_id: int, now: datetime) -> ClaimQuerySet:
         """Keep what other operators hold."""
@@ -229,7 +233,7 @@ class SnoozeQuerySet(models.QuerySet["Snooze"]):
 
     def active(self, now: datetime) -> SnoozeQuerySet:
         """Keep what is still put off."""
-        return self.filter(until__gt=now, escalation__state=EscalationState.OPEN)
+        return self.filter(until__gt=now).exclude(escalation__state__in=CLOSED)
 
     def run_out(self, now: datetime) -> SnoozeQuerySet:
         """Keep what comes back, or need not any more."""

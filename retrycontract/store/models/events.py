@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from retrycontract.store.fields import JSONText
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.calls import Call
+from retrycontract.store.statements import insert
 from retrycontract.store.transactions import EventRow, Position
 
 Rows = TypeVar("Rows", bound=Model)
@@ -163,7 +164,7 @@ class Event(models.Model):
         **data: Any,
     ) -> Self:
         """Append one event; `data` holds no values of the agent's, only names and numbers."""
-        return cls.objects.create(
+        event = cls(
             call=call,
             agent_id=call.agent_id if call else None,
             attempts_made=call.attempts_made if call else None,
@@ -175,6 +176,8 @@ class Event(models.Model):
             data=data,
             at=at,
         )
+        insert(event)
+        return event
 
 
 def _appear_in_order() -> bool:

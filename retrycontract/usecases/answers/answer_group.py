@@ -78,11 +78,14 @@ def answer_group(
     # One more than is answered: whether there is one tells whether calls are left.
     found = _calls(mistake, only, most + 1)
     calls = found[:most]
-    taken = _claims([call.pk for call in calls], operator, now)
+    claims = Claim.objects.of_others(operator.pk, now).filter(escalation__call__in=[call.pk for call in calls])
+    taken = dict(claims.values_list("escalation__call_id", "operator__username"))
     batch = new_batch()
     answer = {"text": text, "arguments": arguments, "grant": grant, "door": door, "batch": batch}
     answered: list[str] = []
-    left = [LeftCall(name, Reason.UNKNOWN) for name in _unknown(calls, only, most)]
+    # When more were named than are answered at once, the rest is not judged.
+    unknown = set(only or ()) - {call.public_id for call in calls} if len(calls) < most else ()
+    left = [LeftCall(name, Reason.UNKNOWN) for name in sorted(unknown)]
     for call in calls:
         if call.pk in taken:
             left.append(LeftCall(call.public_id, Reason.CLAIMED, taken[call.pk]))
@@ -150,16 +153,3 @@ def _calls(mistake: Mistake, only: Sequence[str] | None, size: int) -> list[Call
         public_id__in=set(only), agent__namespace=mistake.namespace, tool_name=mistake.tool_name
     )
     return list(named.order_by("blocked_at", "pk").select_related("agent")[:size])
-
-
-def _unknown(calls: Sequence[Call], only: Sequence[str] | None, most: int) -> list[str]:
-    """List what was named and is none; when more were named than are answered at once, the rest is not judged."""
-    if only is None or len(calls) >= most:
-        return []
-    return sorted(set(only) - {call.public_id for call in calls})
-
-
-def _claims(calls: Sequence[int], operator: User, now: datetime) -> dict[int, str]:
-    """Tell which calls somebody else has, by name."""
-    claims = Claim.objects.of_others(operator.pk, now).filter(escalation__call__in=calls)
-    return dict(claims.values_list("escalation__call_id", "operator__username"))

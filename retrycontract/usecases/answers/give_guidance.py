@@ -197,7 +197,8 @@ def _give(
             raise LostRaceError(f"{call} has changed")
         # Counted from the attempts made, not from those allowed: what was tried while Blocked must not use up what is
         # granted.
-        call.move(decision.leads_to, now, attempts_allowed=call.attempts_made + answer.grant, expires_at=None)
+        allowed = call.attempts_made + answer.grant
+        call.move(decision.leads_to, now, attempts_allowed=allowed, expires_at=None, was_answered=True)
         if call.has_ended:
             call.attempts.discard()
         guidance = Guidance.objects.create(
@@ -214,7 +215,10 @@ def _give(
             given_at=now,
             record=remember_answer(call, draft.base, answer, now=now),
         )
-        _keep_versions(guidance, proposed_arguments(draft.base), now)
+        # What the service proposed, where it did, is kept apart from what the operator made of it.
+        if (proposed := proposed_arguments(draft.base)) is not None:
+            GuidanceVersion.objects.create(guidance=guidance, stage=GuidanceStage.PROPOSED, arguments=proposed, at=now)
+        _keep(guidance, GuidanceStage.EDITED, now, text=guidance.text)
         Event.record(
             "guidance.given", call=call, actor=operator.get_username(), door=door, at=now, from_state=source,
             decision=decision.value, granted=answer.grant, late=source == CallState.EXPIRED,
@@ -253,13 +257,6 @@ def mark_delivered(guidance: Guidance, *, now: datetime) -> None:
             tell_step("guidance", guidance.call, guidance.base, start=given, end=now, decision=chosen)
 
 
-def _keep_versions(guidance: Guidance, proposed: Any, now: datetime) -> None:
-    """Keep apart what the service proposed, where it did, and what the operator made of it."""
-    if proposed is not None:
-        GuidanceVersion.objects.create(guidance=guidance, stage=GuidanceStage.PROPOSED, arguments=proposed, at=now)
-    _keep(guidance, GuidanceStage.EDITED, now, text=guidance.text)
-
-
 def _keep(guidance: Guidance, stage: GuidanceStage, now: datetime, *, text: str) -> None:
     GuidanceVersion.objects.create(
         guidance=guidance, stage=stage, text=text, arguments=guidance.arguments, patch=guidance.patch, at=now
@@ -270,21 +267,27 @@ def _corrected(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Ans
     errors = check_correction(call, arguments)
     if errors:
         raise RefusedAnswerError("The corrected arguments do not match the tool's schema.", errors)
-    if not base.is_parsed or not has_redaction(base.output):
-        broken_marks = []
-    else:
+    if base.is_parsed and has_redaction(base.output):
         # A mark that somebody typed into is a mark no longer: sent as it stands, it would take the place of the agent's
         # own secret.
-        broken_marks = [
+        broken = [
             str(operation["path"]) or ROOT
             for operation in make_patch(base.output, arguments)
             if isinstance(left := operation.get("value"), str) and TRACE in left.upper() and not has_redaction(left)
         ]
-    if broken := broken_marks:
-        raise _refused_marks(broken)
-    chosen = (
-        _by_patch(call, base, answer, arguments) if has_redaction(arguments) else replace(answer, arguments=arguments)
-    )
+        if broken:
+            raise _refused_marks(broken)
+    if not has_redaction(arguments):
+        chosen = replace(answer, arguments=arguments)
+    elif call.kind == Kind.SOURCE_FILE:
+        raise RefusedAnswerError("A source file is sent whole, so redacted values cannot be kept: write them out.")
+    elif not base.is_parsed:
+        raise RefusedAnswerError("The output never parsed, so redacted values cannot be kept: write them out.")
+    else:  # as a patch of the agent's own arguments, which hold what is redacted here
+        patch = make_patch(base.output, arguments)
+        if edited := [str(operation["path"]) or ROOT for operation in patch if has_redaction(operation)]:
+            raise _refused_marks(edited)
+        chosen = replace(answer, patch=patch)
     contract = _contract(call)
     marked = sensitive_pointers(contract.index, arguments) if contract else ()
     # One more than is named, which then stands for the rest.
@@ -295,18 +298,6 @@ def _corrected(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Ans
             "'[REDACTED: …]' where it stood, take the value out, or tell the agent in words where to find it."
         )
     return chosen
-
-
-def _by_patch(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Answer:
-    """Write corrected arguments as a patch of the agent's own, which holds what is redacted here."""
-    if call.kind == Kind.SOURCE_FILE:
-        raise RefusedAnswerError("A source file is sent whole, so redacted values cannot be kept: write them out.")
-    if not base.is_parsed:
-        raise RefusedAnswerError("The output never parsed, so redacted values cannot be kept: write them out.")
-    patch = make_patch(base.output, arguments)
-    if edited := [str(operation["path"]) or ROOT for operation in patch if has_redaction(operation)]:
-        raise _refused_marks(edited)
-    return replace(answer, patch=patch)
 
 
 def _refused_marks(places: list[str]) -> RefusedAnswerError:

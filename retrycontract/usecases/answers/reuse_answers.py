@@ -164,22 +164,16 @@ def follow_hints(attempt: Attempt) -> None:
         before = judged.select_related("standing_hint").order_by("-number").first()
         if before is not None and before.standing_hint is not None:
             counted = changes.setdefault(before.standing_hint.pk, Counter())
-            if _was_read(before.standing_hint, attempt):
+            # The agent may say what its model read; what was cut out of the middle may have had it.
+            prompt, beginning = attempt.prompt, standing_words(before.standing_hint.text)[:MOST_COMPARED]
+            is_unknown = prompt is None or len(prompt) >= MAX_WORDS
+            if is_unknown or beginning in prompt or str(sanitizer().redact(beginning)) in prompt:
                 counted.update(tried=1, worked=int(attempt.is_valid))
             else:
                 counted["shown"] -= 1
     for hint_id in sorted(changes):  # who locks rows in one order never waits in a circle
         added = {name: F(name) + amount for name, amount in changes[hint_id].items()}
         StandingHint.objects.filter(pk=hint_id).update(**added)
-
-
-def _was_read(hint: StandingHint, attempt: Attempt) -> bool:
-    """Tell whether a hint was in what the model read, as far as the agent says what that was."""
-    prompt: str | None = attempt.prompt
-    if prompt is None or len(prompt) >= MAX_WORDS:  # what was cut out of the middle may have had it
-        return True
-    beginning = standing_words(hint.text)[:MOST_COMPARED]
-    return beginning in prompt or str(sanitizer().redact(beginning)) in prompt
 
 
 MAX_TITLE: Final = 80
@@ -214,7 +208,14 @@ def save_reply(
     is_new = reply.pk is None
     if position is not None and not FIRST <= position <= LAST:
         raise UnusableReplyError(f"Keys go from {FIRST} to {LAST}.")
-    reply.title, reply.text, reply.position, reply.updated_at = _title(title), _text(text), position, now
+    title = sanitizer().redact_text(" ".join(title.split()))
+    if not 0 < len(title) <= MAX_TITLE:
+        raise UnusableReplyError(f"Give it a title of at most {MAX_TITLE} characters.")
+    # Sanitised as an answer is: it will be one.
+    text = sanitizer().redact_text(text.strip())
+    if not 0 < len(text) <= MAX_TEXT:
+        raise UnusableReplyError(f"Write what the agent should read, in at most {MAX_TEXT} characters.")
+    reply.title, reply.text, reply.position, reply.updated_at = title, text, position, now
     shelf = SavedReply.objects.filter(operator=reply.operator)
     with write_transaction():
         if is_new and shelf.count() >= MOST_REPLIES:
@@ -253,21 +254,6 @@ def _check_role(operator: User, reply: SavedReply) -> None:
         raise NotAllowedError("Only administrators change what all share.")
     if not reply.is_shared and reply.operator_id != operator.pk:
         raise NotAllowedError("The reply is somebody else's.")
-
-
-def _title(title: str) -> str:
-    title = sanitizer().redact_text(" ".join(title.split()))
-    if not 0 < len(title) <= MAX_TITLE:
-        raise UnusableReplyError(f"Give it a title of at most {MAX_TITLE} characters.")
-    return title
-
-
-def _text(text: str) -> str:
-    """Sanitise the text as an answer is: it will be one."""
-    text = sanitizer().redact_text(text.strip())
-    if not 0 < len(text) <= MAX_TEXT:
-        raise UnusableReplyError(f"Write what the agent should read, in at most {MAX_TEXT} characters.")
-    return text
 
 
 def _record(name: str, reply: SavedReply, operator: User, now: datetime, door: Door) -> None:

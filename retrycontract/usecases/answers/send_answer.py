@@ -112,28 +112,29 @@ def send_held(*, now: datetime) -> int:
     meanwhile, say.
     """
     due = HeldAnswer.objects.due(now).select_related("escalation", "operator", "call")[:BATCH]
-    return sum(_is_given(held, now) for held in due)
-
-
-def _is_given(held: HeldAnswer, now: datetime) -> bool:
-    try:
-        given = give_guidance(
-            held.escalation, held.operator, Decision(held.decision), now=now, text=held.text, arguments=held.arguments,
-            grant=held.grant, base_number=held.base_number, held=held,
-        )  # fmt: skip
-    except LostRaceError:
-        return False  # its agent keeps trying: the next sweep looks again
-    except AlreadyAnsweredError:
-        return False  # it was taken back, or its request ended, at this moment
-    except ChildUnavailableError as error:  # it stays as it is: the next sweep tries again
-        logger.warning("A held answer of %s to %s cannot be checked at the moment: %s", held.operator, held.call, error)
-        return False
-    except RefusedAnswerError as error:  # the service was set otherwise since it was sent
-        held.put_off(now)
-        logger.warning("A held answer of %s to %s is refused now: %s", held.operator, held.call, error)
-        return False
-    _let_stand(given, held.operator, held.stands_days, now=now)
-    return True
+    number = 0
+    for held in due:
+        try:
+            given = give_guidance(
+                held.escalation, held.operator, Decision(held.decision), now=now, text=held.text,
+                arguments=held.arguments, grant=held.grant, base_number=held.base_number, held=held,
+            )  # fmt: skip
+        except LostRaceError:
+            continue  # its agent keeps trying: the next sweep looks again
+        except AlreadyAnsweredError:
+            continue  # it was taken back, or its request ended, at this moment
+        except ChildUnavailableError as error:  # it stays as it is: the next sweep tries again
+            logger.warning(
+                "A held answer of %s to %s cannot be checked at the moment: %s", held.operator, held.call, error
+            )
+            continue
+        except RefusedAnswerError as error:  # the service was set otherwise since it was sent
+            held.put_off(now)
+            logger.warning("A held answer of %s to %s is refused now: %s", held.operator, held.call, error)
+            continue
+        _let_stand(given, held.operator, held.stands_days, now=now)
+        number += 1
+    return number
 
 
 def _let_stand(given: Guidance, owner: User, days: int | None, *, now: datetime) -> None:

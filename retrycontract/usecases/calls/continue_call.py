@@ -103,24 +103,15 @@ class Intake:
 
         Raises LostRaceError for a call that asks for another version, or that is judged in order and has to wait.
         """
-        call = self.call or self._found_again(may_wait=may_wait) or self._begun()
-        follow(call_id=call.public_id, correlation_id=call.correlation_id)
-        return call
-
-    def _found_again(self, *, may_wait: bool) -> Call | None:
-        new, version = self.new, self.version
-        if new.call_id is None and new.session_id is None:
-            return None  # each such attempt begins a call: there is nothing to look for, and nobody to wait for
-        self.agent.lock()  # of submissions that may begin the same call one after the other looks for it
-        found = find_call(self.agent, new)
-        # What was prepared outside of the lock, the check and the version, was prepared for another call than this one.
-        if found and (found.version_id != (version and version.pk) or (not may_wait and has_waiting(found))):
-            raise LostRaceError("the submission continues a call that is judged in another way")
-        return found
-
-    def _begun(self) -> Call:
-        new = self.new
-        return Call(
+        new, version, call = self.new, self.version, self.call
+        # Else such an attempt begins a call: there is nothing to look for, and nobody to wait for.
+        if not call and (new.call_id is not None or new.session_id is not None):
+            self.agent.lock()  # of submissions that may begin the same call one after the other looks for it
+            call = find_call(self.agent, new)
+            # What was prepared outside of the lock, the check and the version, was prepared for another call than this.
+            if call and (call.version_id != (version and version.pk) or (not may_wait and has_waiting(call))):
+                raise LostRaceError("the submission continues a call that is judged in another way")
+        call = call or Call(
             agent=self.agent,
             kind=new.kind,
             tool_name=new.tool,
@@ -137,6 +128,8 @@ class Intake:
             created_at=self.now,
             updated_at=self.now,
         )
+        follow(call_id=call.public_id, correlation_id=call.correlation_id)
+        return call
 
     def identify(self, call: Call) -> dict[str, Any]:
         """Put into the call what its newest attempt says of it, and give the changes to be stored.
@@ -187,17 +180,13 @@ def _context(new: NewAttempt) -> dict[str, Any] | None:
         return None
     # Redacted before it is shortened: of a secret that was cut, the rest is no longer recognised.
     redacted: dict[str, Any] = sanitizer().redact(new.context)
-    return {
-        elide_middle(name, MAX_CONTEXT_VALUE): _bounded(value)
-        for name, value in islice(redacted.items(), MAX_CONTEXT)
-    }  # fmt: skip
-
-
-def _bounded(value: Any) -> Any:
-    text = text_of(value)
-    if len(text) <= MAX_CONTEXT_VALUE:
-        return value
-    return elide_middle(text, MAX_CONTEXT_VALUE) if isinstance(value, str) else sanitizer().preview(value)
+    kept: dict[str, Any] = {}
+    for name, value in islice(redacted.items(), MAX_CONTEXT):
+        text = text_of(value)
+        if len(text) > MAX_CONTEXT_VALUE:
+            value = elide_middle(text, MAX_CONTEXT_VALUE) if isinstance(value, str) else sanitizer().preview(value)
+        kept[elide_middle(name, MAX_CONTEXT_VALUE)] = value
+    return kept
 
 
 def version_for(tool: Tool | None, new: NewAttempt, call: Call | None) -> ToolVersion | None:

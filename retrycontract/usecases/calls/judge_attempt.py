@@ -22,6 +22,7 @@ from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Event, Tool
 from retrycontract.store.models.attempts import CALL_TO_DECIDE, LEASED_BY, NEXT_WAITING
 from retrycontract.store.sealing import UnreadableError, unseal
+from retrycontract.store.statements import rewrite
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.check_output import Checked, Submitted, check_apart, check_here
 from retrycontract.usecases.calls.record_verdict import (
@@ -201,7 +202,7 @@ def _conclude(attempt: Attempt, verdict: Move, now: datetime, **changes: Any) ->
         verdict = replace(verdict, state=CallState.PENDING)  # the agent has sent its next attempt already
     apply_verdict(attempt, verdict, now=now, door=Door.WORKER, **changes)
     attempt.lease_until, attempt.lease_token = None, ""
-    attempt.save()
+    rewrite(attempt)
     # After the attempt is saved: the text of the request is written from the attempts that are stored.
     if verdict.opens_escalation:
         open_escalation(call, now=now, door=Door.WORKER)

@@ -38,7 +38,15 @@ class ResponseBatch:
 
 def read_agent_responses(filters: ResponseFilters, *, after: str | None, size: int) -> ResponseBatch:
     """Read one page; `after` is `following` of the page before. Raises UnknownCursorError."""
-    place = _place(filters.agent, after) if after else None
+    place = None
+    if after:
+        call_id, _, number = after.rpartition(".")
+        calls = Call.objects.all() if filters.agent is None else Call.objects.of(filters.agent)
+        call = calls.filter(public_id=call_id).first()
+        # `isdecimal` takes digits of every script, and `int` refuses numbers without end. Nine digits fit the column.
+        if call is None or not (number.isascii() and number.isdecimal() and len(number) < 10):
+            raise UnknownCursorError(after)
+        place = call, int(number)
     tool = safe_tool_name(filters.tool) if filters.tool else None
     task = safe_identifier(filters.task_id)
     log = LoggedResponse.objects.get_queryset().filter(
@@ -51,22 +59,9 @@ def read_agent_responses(filters: ResponseFilters, *, after: str | None, size: i
         size=size + 1,
     )
     shown = tuple(found[:size])
-    return ResponseBatch(shown, _cursor(shown[-1]) if len(found) > size else "")
+    following = f"{shown[-1].call.public_id}.{shown[-1].number}" if len(found) > size else ""
+    return ResponseBatch(shown, following)
 
 
 def _given(**wanted: object) -> dict[str, object]:
     return {name: value for name, value in wanted.items() if value is not None}
-
-
-def _cursor(response: LoggedResponse) -> str:
-    return f"{response.call.public_id}.{response.number}"
-
-
-def _place(agent: Agent | None, cursor: str) -> tuple[Call, int]:
-    call_id, _, number = cursor.rpartition(".")
-    calls = Call.objects.all() if agent is None else Call.objects.of(agent)
-    call = calls.filter(public_id=call_id).first()
-    # `isdecimal` takes digits of every script, and `int` refuses numbers without end. Nine digits fit the column.
-    if call is None or not (number.isascii() and number.isdecimal() and len(number) < 10):
-        raise UnknownCursorError(cursor)
-    return call, int(number)

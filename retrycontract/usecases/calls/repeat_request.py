@@ -100,7 +100,10 @@ def made_before(agent: Agent, key: RequestKey | None) -> Attempt | None:
     found = _find(agent, key) if key else None
     attempt = found.attempt if found else None
     if attempt is not None and not attempt.is_waiting:
-        attempt.call.state = _state_after(attempt)
+        # One without a verdict has only its present state.
+        events = attempt.call.events.filter(name=f"attempt.{attempt.state}").order_by("-pk")
+        told = (event.to_state for event in events if event.data.get("attempt") == attempt.number)
+        attempt.call.state = next(told, attempt.call.state)
     return attempt
 
 
@@ -159,14 +162,6 @@ def forget_requests(*, now: datetime) -> int:
         return 0
     with write_transaction():
         return IdempotencyKey.objects.filter(pk__in=outdated).delete()[0]
-
-
-def _state_after(attempt: Attempt) -> str:
-    """Give the state that the verdict put the call into; one without a verdict has only its present one."""
-    for event in attempt.call.events.filter(name=f"attempt.{attempt.state}").order_by("-pk"):
-        if event.data.get("attempt") == attempt.number:
-            return event.to_state
-    return attempt.call.state
 
 
 def _find(agent: Agent, key: RequestKey) -> IdempotencyKey | None:

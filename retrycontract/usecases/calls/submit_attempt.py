@@ -18,6 +18,7 @@ from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.store.models import Agent, Attempt, AttemptState, Door, Event, LostRaceError, Tool, ToolVersion
 from retrycontract.store.models.attempts import MAX_API_ERROR
 from retrycontract.store.sealing import UnreadableError, seal
+from retrycontract.store.statements import insert
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.check_output import Checked, Submitted, check_here, estimated_seconds, is_quick
 from retrycontract.usecases.calls.continue_call import (
@@ -59,7 +60,7 @@ def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
     """
     # First of all: identifiers are stored and compared in their safe form only, so one that was not changed here would
     # match no call of its own.
-    without_secrets = replace(
+    new = replace(
         new,
         tool=safe_tool_name(new.tool),
         tool_call_id=safe_identifier(new.tool_call_id),
@@ -72,7 +73,6 @@ def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
             finish_reason=safe_identifier(new.finish_reason),
         ),
     )
-    new = without_secrets
     is_named = new.call_id is not None
     with span("submit", {"gen_ai.agent.name": agent.name}, parent=new.traceparent, kind="SERVER") as step:
         # The verdict and the person's answer, which come later and from elsewhere, belong to the same trace.
@@ -172,7 +172,7 @@ def _record(intake: Intake, checked: Checked) -> Attempt:
         # The move comes first: it inserts the row of a new call, to which the attempt refers.
         apply_verdict(attempt, verdict, now=now, door=Door.API, attempts_made=attempt.number, **changes)
         attempt.call = call
-        attempt.save(force_insert=True)
+        insert(attempt)
         remember_attempt(intake.agent, new.key, attempt, now=now)
         if verdict.opens_escalation:
             open_escalation(call, now=now, door=Door.API)
@@ -201,7 +201,7 @@ def _record_unasked(intake: Intake) -> Attempt:
             call.attempts.discard()
         call.move(target, now, attempts_made=number, **intake.identify(call))
         attempt.call = call
-        attempt.save(force_insert=True)
+        insert(attempt)
         remember_attempt(intake.agent, new.key, attempt, now=now)
         Event.record(
             "attempt.unasked",
@@ -241,7 +241,7 @@ def _queue(intake: Intake, *, is_dear: bool, said: str | None, reserved: float =
         waits = source in (CallState.PENDING, CallState.RETRYING)
         target = CallState.PENDING if waits else source
         call.move(target, now, attempts_made=call.attempts_made + 1, **intake.identify(call))
-        attempt = Attempt.objects.create(
+        attempt = Attempt(
             call=call,
             number=call.attempts_made,
             state=AttemptState.QUEUED,
@@ -253,6 +253,7 @@ def _queue(intake: Intake, *, is_dear: bool, said: str | None, reserved: float =
             is_dear=is_dear,
             **asdict(new.generation),
         )
+        insert(attempt)
         follow(attempt_id=attempt.pk)
         remember_attempt(intake.agent, new.key, attempt, now=now)
         Event.record(

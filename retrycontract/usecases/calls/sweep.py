@@ -248,16 +248,16 @@ def _index_batch() -> int:
         return 0
     calls = list(Call.objects.filter(pk__in=keys))
     outputs = {one.call_id: one.output for one in Attempt.objects.newest_judged(calls).only("call_id", "output")}
+    rows = []
+    for call in calls:
+        # What the agent was trying to do, and the values that it sent: what is stored is redacted.
+        context = call.context if isinstance(call.context, dict) else {}
+        told = [str(context[name]) for name in ("goal", "last_user_message") if isinstance(context.get(name), str)]
+        values = islice(_values(outputs.get(call.pk)), call_texts.MOST_WORDS)
+        rows.append((call.pk, call_texts.words_of(*told, *values), call.attempts_made))
     with write_transaction():
-        call_texts.write((call.pk, _words(call, outputs.get(call.pk)), call.attempts_made) for call in calls)
+        call_texts.write(rows)
     return len(calls)
-
-
-def _words(call: Call, output: Any) -> list[str]:
-    """Take the words of what the agent was trying to do and of the values that it sent: what is stored is redacted."""
-    context = call.context if isinstance(call.context, dict) else {}
-    told = [str(context[name]) for name in ("goal", "last_user_message") if isinstance(context.get(name), str)]
-    return call_texts.words_of(*told, *islice(_values(output), call_texts.MOST_WORDS))
 
 
 def _values(output: Any) -> Iterator[str]:

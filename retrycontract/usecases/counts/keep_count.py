@@ -252,20 +252,19 @@ def _blocking(attempt: Attempt) -> list[Mapping[str, Any]]:
 
 
 def _places(attempt: Attempt) -> list[str]:
-    return sorted({_place(error) for error in _blocking(attempt)})[:MOST_PLACES]
+    """Name code and place of each error; a field that the model made up counts where it stands."""
+    found = set()
+    for error in _blocking(attempt):
+        tokens = pointers.tokens(pointers.pattern(error["field_path"]))
+        if error["error_code"] == ErrorCode.UNKNOWN_FIELD:
+            tokens = tokens[:-1]
+        place = pointers.from_tokens(tokens[:MAX_DEPTH])
+        found.add(visible(elide_middle(f"{error['error_code']} {place}".strip(), MAX_PLACE))[:MAX_LABEL])
+    return sorted(found)[:MOST_PLACES]
 
 
 def _model(attempt: Attempt) -> str:
     return visible(elide_middle(attempt.model or UNNAMED, MAX_PLACE))[:MAX_PLACE]
-
-
-def _place(error: Mapping[str, Any]) -> str:
-    """Name code and place of an error; a field that the model made up counts where it stands."""
-    tokens = pointers.tokens(pointers.pattern(error["field_path"]))
-    if error["error_code"] == ErrorCode.UNKNOWN_FIELD:
-        tokens = tokens[:-1]
-    place = pointers.from_tokens(tokens[:MAX_DEPTH])
-    return visible(elide_middle(f"{error['error_code']} {place}".strip(), MAX_PLACE))[:MAX_LABEL]
 
 
 def tool_of_attempt(attempt: Attempt) -> str:

@@ -326,21 +326,20 @@ def _markers(scope: CountScope, here: Counter[Detail], before: Counter[Detail]) 
     ]
     began += [(at, "model", name, None) for name, at in _first_seen(scope, here, before).items()]
     newest = sorted(began, key=lambda one: (one[0], one[1], one[2]), reverse=True)[:MOST_MARKERS]
-    return tuple(
-        Marker(at, kind, name, *(tool or ("", "")), *_around(here, scope.span.beginning(at), tool))
-        for at, kind, name, tool in reversed(newest)
-    )
-
-
-def _around(details: Counter[Detail], at: datetime, tool: ToolName | None) -> tuple[Share, Share]:
-    """Give the failed attempts before a step, and from it on."""
-    sums: Counter[tuple[bool, str]] = Counter()
-    for detail, amount in details.items():
-        if tool in (None, (detail.namespace, detail.tool_name)):
-            sums[detail.at >= at, detail.measure] += amount
-    judged, valid = Measure.SOURCE_JUDGED, Measure.SOURCE_VALID
-    was, since = (Share(sums[side, judged] - sums[side, valid], sums[side, judged]) for side in (False, True))
-    return was, since
+    markers = []
+    for at, kind, name, tool in reversed(newest):
+        sums: Counter[tuple[bool, str]] = Counter()  # before it, and from it on
+        for detail, amount in here.items():
+            if tool in (None, (detail.namespace, detail.tool_name)):
+                sums[detail.at >= scope.span.beginning(at), detail.measure] += amount
+        was, since = (
+            Share(
+                sums[side, Measure.SOURCE_JUDGED] - sums[side, Measure.SOURCE_VALID], sums[side, Measure.SOURCE_JUDGED]
+            )
+            for side in (False, True)
+        )
+        markers.append(Marker(at, kind, name, *(tool or ("", "")), was, since))
+    return tuple(markers)
 
 
 def _setbacks(scope: CountScope, here: Counter[Detail], before: Counter[Detail]) -> tuple[Setback, ...]:

@@ -106,8 +106,14 @@ class _Sources:
     @classmethod
     def of(cls, scope: CountScope) -> _Sources:
         reach = Summary.objects.reach()
-        days, rest = _days(scope, reach.get(SummarySpan.DAY))
-        cut = [_hours(stretch, reach.get(SummarySpan.HOUR)) for stretch in rest]
+        days, rest = None, [(scope.start, scope.end)]
+        # The whole days that are summed up, unless hours are shown, then the hours of what lies around them.
+        if scope.span is not SummarySpan.HOUR and (of_days := reach.get(SummarySpan.DAY)):
+            # Rounded up: of the day in which a scope begins a part lies before it.
+            begin = SummarySpan.DAY.beginning(scope.start + SummarySpan.DAY.length - timedelta.resolution)
+            days, rest = _cut(rest[0], begin, min(SummarySpan.DAY.beginning(scope.end), of_days[1]))
+        first, last = reach.get(SummarySpan.HOUR) or (scope.end, scope.end)
+        cut = [_cut(stretch, max(stretch[0], first), min(stretch[1], last)) for stretch in rest]
         hours = [(SummarySpan.HOUR, summed) for summed, _ in cut if summed]
         return cls(
             scope,
@@ -210,23 +216,8 @@ def read_details(scope: CountScope) -> Counter[Detail]:
     return found
 
 
-def _days(scope: CountScope, reach: Stretch | None) -> tuple[Stretch | None, list[Stretch]]:
-    """SourceCut a scope into the whole days that are summed up, unless hours are shown, and what lies around them."""
-    if scope.span is SummarySpan.HOUR:
-        return None, [(scope.start, scope.end)]
-    # Rounded up: of the day in which a scope begins a part lies before it.
-    begin = SummarySpan.DAY.beginning(scope.start + SummarySpan.DAY.length - timedelta.resolution)
-    end = min(SummarySpan.DAY.beginning(scope.end), reach[1]) if reach else begin
-    if end <= begin:
-        return None, [(scope.start, scope.end)]
-    return (begin, end), [part for part in ((scope.start, begin), (end, scope.end)) if part[0] < part[1]]
-
-
-def _hours(stretch: Stretch, reach: Stretch | None) -> tuple[Stretch | None, list[Stretch]]:
-    """SourceCut a stretch into the hours that are summed up, and what lies before and behind them."""
-    if reach is None:
-        return None, [stretch]
-    begin, end = max(stretch[0], reach[0]), min(stretch[1], reach[1])
+def _cut(stretch: Stretch, begin: datetime, end: datetime) -> tuple[Stretch | None, list[Stretch]]:
+    """Cut what is summed up out of a stretch, and give what lies before and behind it."""
     if end <= begin:
         return None, [stretch]
     return (begin, end), [part for part in ((stretch[0], begin), (end, stretch[1])) if part[0] < part[1]]

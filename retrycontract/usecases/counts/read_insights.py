@@ -182,7 +182,9 @@ class Insights:
 def read_insights(scope: CountScope, *, is_by_tool: bool = True) -> Insights:
     """Read everything, in as many queries for an hour as for a year; failures by tool where they are asked for."""
     points = read_points(scope)
-    totals = _totals(points)
+    totals: Counter[tuple[str, str]] = Counter()
+    for point, amount in points.items():
+        totals[point.measure, point.label] += amount
     failed = read_failed(scope) if is_by_tool else {}
     labels = {label: amount for (measure, label), amount in sorted(totals.items()) if measure == Measure.OUTCOME}
     buckets = [(limit, totals[Measure.GUIDANCE_TIME, str(limit)]) for limit in BUCKETS]
@@ -232,10 +234,3 @@ def read_heat_map(scope: CountScope) -> tuple[Heat, ...]:
     hottest = sorted((+places).items(), key=lambda item: (-item[1], item[0]))[:MOST_HEAT]
     parted = [(label.partition(" "), amount) for label, amount in hottest]
     return tuple(Heat(place, code, amount) for (code, _, place), amount in parted)
-
-
-def _totals(points: Counter[Point]) -> Counter[tuple[str, str]]:
-    totals: Counter[tuple[str, str]] = Counter()
-    for point, amount in points.items():
-        totals[point.measure, point.label] += amount
-    return totals

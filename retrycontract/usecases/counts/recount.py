@@ -15,7 +15,6 @@ from retrycontract.store.models import (
     Call,
     Door,
     Event,
-    Guidance,
     Measure,
     Rollup,
     Summary,
@@ -47,7 +46,16 @@ def sum_up_counts(*, now: datetime) -> bool:
 
     What is left out between two had nothing counted: sums reach from the first day, or the first hour that is kept.
     """
-    due = [(span, at) for span in SummarySpan if (at := _next(span, now)) is not None]
+    due: list[tuple[SummarySpan, datetime]] = []
+    for span in SummarySpan:
+        counted = Rollup.objects.order_by("hour").values_list("hour", flat=True)
+        if found := Summary.objects.reach().get(span):
+            counted = counted.filter(hour__gte=found[1])
+        if span is SummarySpan.HOUR:
+            counted = counted.filter(hour__gte=_first_hour(now))
+        first = counted.first()  # in which something was counted; it may not be over yet
+        if first is not None and span.beginning(first) + span.length <= now - SETTLED:
+            due.append((span, span.beginning(first)))
     for span, at in due:
         with write_transaction():  # the counts are read in it: nobody makes them anew meanwhile
             Summary.objects.write(span, at, Rollup.objects.filter(hour__gte=at, hour__lt=at + span.length).tally())
@@ -59,19 +67,6 @@ def sum_up_everything(*, now: datetime) -> None:
     """Sum up all that is over."""
     while sum_up_counts(now=now):
         pass
-
-
-def _next(span: SummarySpan, now: datetime) -> datetime | None:
-    """Give the next hour or day in which something was counted, if it is over."""
-    counted = Rollup.objects.order_by("hour").values_list("hour", flat=True)
-    if found := Summary.objects.reach().get(span):
-        counted = counted.filter(hour__gte=found[1])
-    if span is SummarySpan.HOUR:
-        counted = counted.filter(hour__gte=_first_hour(now))
-    first = counted.first()
-    if first is None or span.beginning(first) + span.length > now - SETTLED:
-        return None
-    return span.beginning(first)
 
 
 def _first_hour(now: datetime) -> datetime:
@@ -180,7 +175,9 @@ def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:
                 base.call = call
             since = given.escalation.opened_at
             steps += steps_of_answer(given, base, work_on(given, (one for one in events if one.at >= since)))
-        if last and attempt and _tries(event, attempt, last):
+        # The first attempt after an answer, as `follow_guidance` told it.
+        was_guided = event.from_state == CallState.GUIDED
+        if last and attempt and attempt.is_valid is not None and was_guided and is_first_try(last, attempt):
             steps += steps_of_try(last.decision, bool(attempt.is_valid))
             last = None
         last = given or last
@@ -195,8 +192,3 @@ def _steps(event: Event, attempt: Attempt | None) -> Steps:
     if event.name == "escalation.opened":
         return [(Measure.ESCALATION, "", 1)]
     return []
-
-
-def _tries(event: Event, attempt: Attempt, given: Guidance) -> bool:
-    """Tell whether an attempt is the first after an answer, as `follow_guidance` told it."""
-    return attempt.is_valid is not None and event.from_state == CallState.GUIDED and is_first_try(given, attempt)

@@ -60,34 +60,30 @@ def follow_events(
     recorded_as = [name for name, told in RECORDED_AS.items() if not types or told in types]
     wanted = mine.filter(pk__in=ids, name__in=recorded_as).select_related("call").only(*TOLD)
     events = list(wanted if call is None else wanted.filter(call=call)) if ids else []
-    attempts = _attempts(events) if events else {}
-    told = tuple(_told(event, event.call, agent, attempts) for event in events if event.call)
-    return EventBatch(told, position.after(ids, rows), has_more=len(ids) == size)
-
-
-def _attempts(events: Collection[Event]) -> dict[tuple[int | None, int], AttemptRow]:
-    """Find the attempts that the events are about: the one judged, else the newest of that time."""
+    # The attempts that they are about: the one judged, else the newest of that time.
     numbers = {(event.call_id, _number(event)) for event in events}
-    calls, wanted = {call for call, _ in numbers}, {number for _, number in numbers}
-    found = Attempt.objects.filter(call__in=calls, number__in=wanted).order_by()
-    rows = itertools.starmap(AttemptRow, found.values_list(*AttemptRow._fields))
-    return {(row.call_id, row.number): row for row in rows}
+    calls, counted = {call_id for call_id, _ in numbers}, {number for _, number in numbers}
+    made = Attempt.objects.filter(call__in=calls, number__in=counted).order_by().values_list(*AttemptRow._fields)
+    attempts: dict[tuple[int | None, int], AttemptRow] = {}
+    attempts |= {(row.call_id, row.number): row for row in itertools.starmap(AttemptRow, made)} if events else {}
+    told = []
+    for event in events:
+        if (call := event.call) is None:
+            continue
+        kind = RECORDED_AS[event.name]
+        details = {name: event.data[name] for name in DETAILS.get(kind, ()) if name in event.data}
+        attempt = attempts.get((call.pk, _number(event)))
+        if attempt is not None and kind is AgentEvent.ATTEMPT_JUDGED:
+            details["status"] = attempt.status
+        # All are this agent's calls: assigned, it is not looked up again for each of them.
+        call.agent = agent
+        body = write_event(
+            kind.value, call, at=event.at, state=event.to_state, attempts=event.attempts_made or call.attempts_made,
+            tool_call_id=attempt.tool_call_id if attempt else call.last_tool_call_id, **details,
+        )  # fmt: skip
+        told.append(ToldEvent(event.pk, kind, body))
+    return EventBatch(tuple(told), position.after(ids, rows), has_more=len(ids) == size)
 
 
 def _number(event: Event) -> int:
     return int(event.data.get("attempt") or event.attempts_made or 0)
-
-
-def _told(event: Event, call: Call, agent: Agent, attempts: dict[tuple[int | None, int], AttemptRow]) -> ToldEvent:
-    kind = RECORDED_AS[event.name]
-    details = {name: event.data[name] for name in DETAILS.get(kind, ()) if name in event.data}
-    attempt = attempts.get((call.pk, _number(event)))
-    if attempt is not None and kind is AgentEvent.ATTEMPT_JUDGED:
-        details["status"] = attempt.status
-    # All are this agent's calls: assigned, it is not looked up again for each of them.
-    call.agent = agent
-    body = write_event(
-        kind.value, call, at=event.at, state=event.to_state, attempts=event.attempts_made or call.attempts_made,
-        tool_call_id=attempt.tool_call_id if attempt else call.last_tool_call_id, **details,
-    )  # fmt: skip
-    return ToldEvent(event.pk, kind, body)

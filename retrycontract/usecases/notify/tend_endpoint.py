@@ -120,7 +120,14 @@ def change_endpoint(
         check_address(wanted["address"])
     with write_transaction():
         held = WebhookEndpoint.objects.select_for_update().get(pk=endpoint.pk)
-        changes = {name: value for name, value in wanted.items() if _present(held, name) != value}
+        changes = {}
+        for name, value in wanted.items():
+            try:
+                present = getattr(held, name)
+            except UnreadableError:  # no known key opens the address: it is like none
+                present = None
+            if present != value:
+                changes[name] = value
         if not changes:
             return
         for name, value in changes.items():
@@ -151,14 +158,6 @@ def check_address(address: str) -> None:
         raise UnusableAddressError
     if not settings.RETRYCONTRACT.allow_private_webhooks and leads_inside(urlsplit(address).hostname or ""):
         raise ClosedAddressError
-
-
-def _present(endpoint: WebhookEndpoint, name: str) -> Any:
-    """Give what is stored; an address that no known key opens is like none."""
-    try:
-        return getattr(endpoint, name)
-    except UnreadableError:
-        return None
 
 
 def _values(events: Sequence[WebhookEvent]) -> list[str]:

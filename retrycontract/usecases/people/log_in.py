@@ -68,9 +68,15 @@ def begin_login(login: LoginTry, *, now: datetime) -> timedelta | None:
             FailedLogins.objects.forgettable(now).filter(key_hash__in=keys).delete()
     with write_transaction():
         rows = list(_rows(login, now))
-        waits = [wait for row, free in rows if (wait := _wait(row, free, now)) > timedelta()]
-        if waits:
-            return max(waits)
+        longest = timedelta()
+        for row, free in rows:
+            begun = _begun(row, now)
+            if row.locked_until is not None and row.locked_until > now:  # until a pause ends
+                longest = max(longest, row.locked_until - now)
+            elif begun > 0 and row.failures + begun >= free and row.begun_at:  # until it is decided what is looked at
+                longest = max(longest, DECIDED_WITHIN - (now - row.begun_at))
+        if longest:
+            return longest
         for row, _ in rows:
             row.begun, row.begun_at, row.last_at = _begun(row, now) + 1, now, now
             row.save(update_fields=["begun", "begun_at", "last_at"])
@@ -132,15 +138,6 @@ def _rows(login: LoginTry, now: datetime) -> Iterator[tuple[FailedLogins, int]]:
 def _begun(row: FailedLogins, now: datetime) -> int:
     """Tell how many are being looked at."""
     return row.begun if row.begun_at is not None and now - row.begun_at < DECIDED_WITHIN else 0
-
-
-def _wait(row: FailedLogins, free: int, now: datetime) -> timedelta:
-    """Tell how long to wait: until a pause ends, or until what is being looked at is decided."""
-    if row.locked_until is not None and row.locked_until > now:
-        return row.locked_until - now
-    begun = _begun(row, now)
-    is_full = begun > 0 and row.failures + begun >= free
-    return DECIDED_WITHIN - (now - row.begun_at) if is_full and row.begun_at else timedelta()
 
 
 ISSUER: Final = "retrycontract"

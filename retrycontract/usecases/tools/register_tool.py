@@ -108,7 +108,9 @@ def _store(
     actor: str | None = None,
 ) -> Registration:
     """Register a tool whose schema was admitted."""
-    name, given = safe_tool_name(name), _given(settings)
+    name, given = safe_tool_name(name), settings.given()
+    if "description" in given:
+        given["description"] = sanitizer().redact_text(given["description"])
     with write_transaction():
         tool, is_new = Tool.objects.get_or_create(
             namespace=agent.namespace,
@@ -123,7 +125,8 @@ def _store(
         version, is_new_version = _version(tool, schema, now)
         # Not earlier: a registration may leave the kind as it is, and what the tool has is known here only. A refusal
         # takes back what was stored above.
-        _require_language(tool, given.get("kind", tool.kind), schema)
+        if given.get("kind", tool.kind) == Kind.SOURCE_FILE:
+            require_compiler(declared_language(tool.name, schema))
         changes = {} if is_new else {key: value for key, value in given.items() if getattr(tool, key) != value}
         if changes or tool.current_version_id != version.pk:
             tool.current_version = version
@@ -187,19 +190,6 @@ def _held(tool: Tool) -> Tool:
     # key.
     held = Tool.objects.select_for_update(of=("self",), no_key=True).select_related("current_version")
     return held.get(pk=tool.pk)
-
-
-def _given(settings: ToolSettings) -> dict[str, Any]:
-    """Give what was set, without secrets where it is prose."""
-    given = settings.given()
-    if "description" in given:
-        given["description"] = sanitizer().redact_text(given["description"])
-    return given
-
-
-def _require_language(tool: Tool, kind: str, schema: Any) -> None:
-    if kind == Kind.SOURCE_FILE:
-        require_compiler(declared_language(tool.name, schema))
 
 
 def _version(tool: Tool, schema: Any, now: datetime) -> tuple[ToolVersion, bool]:
