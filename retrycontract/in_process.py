@@ -17,7 +17,7 @@ from retrycontract.config.installed_formatters import gather_formatters
 from retrycontract.contract import events
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.tool_arguments import Rejection
-from retrycontract.contract.configuration import Mode, RetryConfiguration
+from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import examine, shown_output, write_answer
 from retrycontract.contract.feedback.escalation import EscalationFormatter
@@ -270,11 +270,12 @@ class RetryContract:
         feedback: FeedbackOptions,
     ) -> Outcome:
         budget = Budget(self._tracker.increment_attempt(call.call_id), call.allowed)
+        configuration = self._configuration.for_tool(call.tool_name)
         verdict = judge(
             call.state,
             budget,
             valid=findings.is_valid,
-            mode=self._mode(tool, call.tool_name),
+            mode=(tool.tool.mode if tool else None) or configuration.mode,
             hold=tool is not None and tool.tool.hold,
         )
         # Read here: the attempt is not recorded yet, and the call's end would forget what came before it.
@@ -293,7 +294,7 @@ class RetryContract:
             budget,
             tool_name=self._shown_name(call),
             tool_call_id=call.last_tool_call_id,
-            configuration=self._configuration.for_tool(call.tool_name),
+            configuration=configuration,
             kind=tool.tool.kind if tool else Kind.TOOL_CALL,
             previous=previous,
             formatters=self._formatters,
@@ -310,9 +311,6 @@ class RetryContract:
 
     def _allowed(self, tool: CompiledTool | None, name: str) -> int:
         return (tool.tool.max_attempts if tool else None) or self._configuration.for_tool(name).max_attempts
-
-    def _mode(self, tool: CompiledTool | None, name: str) -> Mode:
-        return (tool.tool.mode if tool else None) or self._configuration.for_tool(name).mode
 
     def _shown_name(self, call: TrackedCall) -> str:
         """Give the tool's name; what nobody registered may be anything, a secret too."""

@@ -106,14 +106,10 @@ def make_app(service: ServiceSettings) -> Celery:
         CELERY_DB_REUSE_MAX=200,
     )
     # The service's logging stays as it is: else Celery would write lines of its own form.
-    setup_logging.connect(_leave_logging, weak=False)
+    setup_logging.connect(lambda **_: None, weak=False)
     made.task(name=JUDGE)(judge)
     made.steps["worker"].add(SweeperStep)
     return made
-
-
-def _leave_logging(**_: Any) -> None:
-    """Set up no logging: the settings did."""
 
 
 app = make_app(settings.RETRYCONTRACT)

@@ -14,7 +14,7 @@ from retrycontract.api import presenters, problems
 from retrycontract.api.openapi import MAX_TURN, Identifier, Moment, ToolName
 from retrycontract.api.schemas import ErrorOut, Links, Strict
 from retrycontract.contract.webhooks import ResponseStatus
-from retrycontract.store.models import Agent, LoggedResponse
+from retrycontract.store.models import Agent
 from retrycontract.usecases.calls.read_agent_responses import ResponseFilters, UnknownCursorError, read_agent_responses
 from retrycontract.usecases.calls.repeat_request import safe_query
 
@@ -67,22 +67,20 @@ def get_agent_responses(request: HttpRequest, query: Annotated[ResponseQuery, Qu
         ) from None
     asked = safe_query(query.model_dump(mode="json", exclude_none=True)) | {"cursor": page.following}
     return ResponsePageOut(
-        responses=[_shown(response) for response in page.responses],
+        responses=[
+            ResponseOut(
+                call_id=response.call.public_id,
+                tool=response.call.tool_name,
+                task_id=response.call.task_id,
+                turn=response.turn,
+                status=response.response_status,
+                raw=response.output,
+                violations=[ErrorOut(**data) for data in response.errors_json],
+                correction_attempt=response.correction_attempt,
+                at=response.judged_at,
+                links=presenters.links(response.call),
+            )
+            for response in page.responses
+        ],
         next=f"{presenters.PREFIX}/agent-responses?{urlencode(asked)}" if page.following else None,
-    )
-
-
-def _shown(response: LoggedResponse) -> ResponseOut:
-    call = response.call
-    return ResponseOut(
-        call_id=call.public_id,
-        tool=call.tool_name,
-        task_id=call.task_id,
-        turn=response.turn,
-        status=response.response_status,
-        raw=response.output,
-        violations=[ErrorOut(**data) for data in response.errors_json],
-        correction_attempt=response.correction_attempt,
-        at=response.judged_at,
-        links=presenters.links(call),
     )

@@ -58,10 +58,6 @@ def frames(page: EventBatch) -> str:
     return "".join(f"id: {event.id}\nevent: {event.type.value}\ndata: {event.body}\n\n" for event in page.events)
 
 
-def _at_commas(texts: list[str]) -> list[str]:
-    return [part for text in texts for part in text.split(",")]
-
-
 class EventLinks(BaseModel):
     """Where to read on about an event."""
 
@@ -98,9 +94,9 @@ class EventOut(BaseModel):
 class EventFilters(Strict):
     """Which events are asked for; filters narrow each other."""
 
-    types: Annotated[list[AgentEvent], BeforeValidator(_at_commas)] = Field(
-        [], description="Of these types only, comma separated or repeated."
-    )
+    types: Annotated[
+        list[AgentEvent], BeforeValidator(lambda said: [it for text in said for it in text.split(",")])
+    ] = Field([], description="Of these types only, comma separated or repeated.")
     call_id: Identifier | None = Field(None, description="Of this call only.")
     cursor: str | None = Field(None, description="Where the service itself goes on; clients send Last-Event-ID.")
 

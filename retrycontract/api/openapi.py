@@ -6,7 +6,16 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, JsonValue, StringConstraints, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    StringConstraints,
+    WithJsonSchema,
+    WrapValidator,
+)  # fmt: skip
 
 from retrycontract.contract.configuration import LONGEST, SHORTEST, parse_duration
 from retrycontract.contract.matching import ID_OF_ITS_OWN, is_unfilled
@@ -60,7 +69,11 @@ def complete(document: dict[str, Any], *, of_problems: str) -> None:
     for operations in document["paths"].values():
         for operation in operations.values():
             waits = 202 in operation["responses"]
-            operation["parameters"] = [_without_null(parameter) for parameter in operation["parameters"]]
+            for parameter in operation["parameters"]:
+                # What may be left out is declared as just that: an address or a header cannot carry null.
+                schema = dict(parameter["schema"])
+                kinds = [kind for kind in schema.pop("anyOf", ()) if kind != {"type": "null"}]
+                parameter["schema"] = schema | (kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {})
             described = REQUEST_HEADERS | ({"Prefer": PREFER} if waits else {})
             operation["parameters"] += [
                 {"in": "header", "name": name, "schema": TEXT, "required": False, "description": description}
@@ -80,15 +93,6 @@ def complete(document: dict[str, Any], *, of_problems: str) -> None:
                     name: {"description": description, "schema": schema}
                     for name, (description, schema) in headers.items()
                 }
-
-
-def _without_null(parameter: dict[str, Any]) -> dict[str, Any]:
-    """Declare what may be left out as just that: an address or a header cannot carry null."""
-    schema = dict(parameter["schema"])
-    kinds = [kind for kind in schema.pop("anyOf", ()) if kind != {"type": "null"}]
-    return parameter | {
-        "schema": schema | kinds[0] if len(kinds) == 1 else schema | ({"anyOf": kinds} if kinds else {})
-    }
 
 
 READ_FILE: Final[dict[str, Any]] = {
@@ -147,6 +151,12 @@ PLACED: dict[str, Any] = {
     },
 }
 
+# Any text gets a verdict, also one that holds half a character, which pydantic does not take.
+AnyText = Annotated[
+    str | None,
+    WithJsonSchema({"type": "string"}),
+    WrapValidator(lambda given, check: given if isinstance(given, str) else check(given)),
+]
 OwnWords = Annotated[str, StringConstraints(min_length=1, max_length=4_000)]
 # The largest whole number that every reader of JSON keeps exactly (RFC 8259, 6).
 MAX_TURN = 2**53 - 1
@@ -182,10 +192,6 @@ def _a_whole_number(value: Any) -> Any:
     return _a_number(value, "a whole number")
 
 
-def _duration(value: Any) -> timedelta:
-    return parse_duration(int(value) if isinstance(value, float) and value.is_integer() else value)  # 5.0 is 5 in JSON
-
-
 AttemptCount = Annotated[int, Field(ge=1, le=10), BeforeValidator(_a_whole_number)]
 TokenCount = Annotated[int, Field(ge=0, le=MAX_TOKENS), BeforeValidator(_a_whole_number)]
 Seconds = Annotated[float, Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False), BeforeValidator(_a_number)]
@@ -218,4 +224,9 @@ _DURATION = {
         {"type": "string", "pattern": "^[0-9]{1,9}[smhd]?$"},
     ]
 }
-Duration = Annotated[timedelta, BeforeValidator(_duration), WithJsonSchema(_DURATION)]
+Duration = Annotated[
+    timedelta,
+    # 5.0 is 5 in JSON.
+    BeforeValidator(lambda it: parse_duration(int(it) if isinstance(it, float) and it.is_integer() else it)),
+    WithJsonSchema(_DURATION),
+]

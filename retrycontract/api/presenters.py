@@ -10,7 +10,7 @@ from retrycontract.contract.feedback.guidance import render_expiry
 from retrycontract.contract.feedback.tool_result import Provider, ToolResult, first_errors, stored_metadata
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.outputs import Kind
-from retrycontract.store.models import Attempt, Call, Escalation, Guidance
+from retrycontract.store.models import Attempt, Call, Guidance
 
 PREFIX = "/api/v1"
 
@@ -88,8 +88,42 @@ def call(found: Call) -> schemas.CallOut:
         version=found.version.number if found.version else None,
         schema_hash=found.version.schema_hash if found.version else None,
         context=found.context,
-        attempts=[_attempt(attempt) for attempt in found.attempts.order_by("number")],
-        escalations=[_escalation(escalation) for escalation in found.escalations.order_by("round")],
+        attempts=[
+            schemas.AttemptOut(
+                number=attempt.number,
+                tool_call_id=attempt.tool_call_id,
+                turn=attempt.turn,
+                state=attempt.state,
+                status=attempt.status,
+                is_valid=attempt.is_valid,
+                errors=[_error(data) for data in attempt.errors_json],
+                output=attempt.output,
+                feedback=attempt.feedback,
+                submitted_at=attempt.submitted_at,
+                judged_at=attempt.judged_at,
+                model=attempt.model,
+                prompt=attempt.prompt,
+                said=attempt.said,
+                tokens_in=attempt.tokens_in,
+                tokens_out=attempt.tokens_out,
+                seconds=attempt.seconds,
+                finish_reason=attempt.finish_reason,
+                api_error=attempt.api_error,
+                traceparent=attempt.traceparent,
+            )
+            for attempt in found.attempts.order_by("number")
+        ],
+        escalations=[
+            schemas.EscalationOut(
+                id=escalation.public_id,
+                round=escalation.round,
+                state=escalation.state,
+                text=escalation.text,
+                opened_at=escalation.opened_at,
+                closed_at=escalation.closed_at,
+            )
+            for escalation in found.escalations.order_by("round")
+        ],
     )
 
 
@@ -134,42 +168,6 @@ def guidance(given: Guidance) -> schemas.GuidanceOut:
 def is_waiting_for_guidance(found: Call) -> bool:
     """Tell whether only a person can move the call on."""
     return found.state == CallState.BLOCKED
-
-
-def _attempt(attempt: Attempt) -> schemas.AttemptOut:
-    return schemas.AttemptOut(
-        number=attempt.number,
-        tool_call_id=attempt.tool_call_id,
-        turn=attempt.turn,
-        state=attempt.state,
-        status=attempt.status,
-        is_valid=attempt.is_valid,
-        errors=[_error(data) for data in attempt.errors_json],
-        output=attempt.output,
-        feedback=attempt.feedback,
-        submitted_at=attempt.submitted_at,
-        judged_at=attempt.judged_at,
-        model=attempt.model,
-        prompt=attempt.prompt,
-        said=attempt.said,
-        tokens_in=attempt.tokens_in,
-        tokens_out=attempt.tokens_out,
-        seconds=attempt.seconds,
-        finish_reason=attempt.finish_reason,
-        api_error=attempt.api_error,
-        traceparent=attempt.traceparent,
-    )
-
-
-def _escalation(escalation: Escalation) -> schemas.EscalationOut:
-    return schemas.EscalationOut(
-        id=escalation.public_id,
-        round=escalation.round,
-        state=escalation.state,
-        text=escalation.text,
-        opened_at=escalation.opened_at,
-        closed_at=escalation.closed_at,
-    )
 
 
 def _error(data: dict[str, Any]) -> schemas.ErrorOut:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 
 from django.conf import settings
@@ -154,8 +154,9 @@ class Problem(Exception):  # noqa: N818 - the RFC's word for it
         *,
         errors: list[dict[str, str]] | None = None,
         headers: Mapping[str, str] | None = None,
+        **extra: Any,
     ) -> None:
-        self.status, self.code, self.detail, self.errors = status, code, detail, errors
+        self.status, self.code, self.detail, self.extra = status, code, detail, {"errors": errors, **extra}
         self.headers = headers or {}
         super().__init__(detail)
 
@@ -205,7 +206,7 @@ class ProblemAPI(NinjaAPI):
 
 
 def _problem(_: HttpRequest, error: Problem) -> HttpResponse:
-    response = problem_response(error.status, error.code, error.detail, errors=error.errors)
+    response = problem_response(error.status, error.code, error.detail, **error.extra)
     for name, value in error.headers.items():
         response[name] = value
     return response
@@ -244,33 +245,6 @@ def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
     return problem_response(error.status_code, code, error.message)
 
 
-def _ended(_: HttpRequest, error: CallEndedError) -> HttpResponse:
-    detail = f"The call has ended ({error.call.state}); leave call_id out to begin a new one."
-    return problem_response(409, "call-ended", detail, state=error.call.state, call_id=error.call.public_id)
-
-
-def _other_tool(_: HttpRequest, error: CallOfOtherToolError) -> HttpResponse:
-    detail = "The call belongs to another tool; leave call_id out to begin a new one."
-    return problem_response(409, "other-tool", detail, call_id=error.call.public_id)
-
-
-def _other_kind(_: HttpRequest, error: OtherKindError) -> HttpResponse:
-    detail = str(error)
-    return problem_response(409, "other-kind", f"{detail[0].upper()}{detail[1:]}.")
-
-
-def _ambiguous(_: HttpRequest, error: AmbiguousCallError) -> HttpResponse:
-    detail = "Several open calls of this session and tool could be meant; send the call_id of one of 'candidates'."
-    ids = [getattr(call, "public_id", "") for call in error.candidates]
-    return problem_response(409, "ambiguous-call", detail, candidates=ids)
-
-
-def _invalid_schema(_: HttpRequest, fault: InvalidSchema) -> HttpResponse:
-    errors = [shown_fault(fault)]
-    detail = "The tool's schema cannot be registered; see 'errors'."
-    return problem_response(422, "invalid-schema", detail, errors=errors)
-
-
 def shown_fault(fault: InvalidSchema) -> dict[str, str]:
     """Say what keeps a schema out, without the secrets that it may hold there."""
     return {
@@ -284,45 +258,6 @@ def shown_warning(warning: SchemaWarning) -> dict[str, str]:
     """Say what a schema's author should know, without the secrets that it may hold there."""
     found = sanitizer()
     return {"pointer": found.redact_pointer(warning.pointer), "detail": found.redact_identifier(warning.reason)}
-
-
-def _missing_grammar(_: HttpRequest, error: MissingGrammarError) -> HttpResponse:
-    detail = f"This service cannot check {error.language.title}; its operator can install retrycontract[languages]."
-    return problem_response(422, "unknown-language", detail)
-
-
-def _changed(_: HttpRequest, error: ToolChangedError) -> HttpResponse:
-    detail = "The tool is not as If-Match or If-None-Match says. Read it, and change it as it is now."
-    response = problem_response(412, "precondition-failed", detail)
-    if error.revision is not None:
-        response["ETag"] = entity_tag(error.revision)
-    return response
-
-
-def _invalid_list(_: HttpRequest, fault: InvalidToolListError) -> HttpResponse:
-    errors = [{"pointer": fault.pointer, "code": "tool-list", "detail": fault.reason}]
-    return problem_response(422, "invalid-tool-list", "The tools cannot be read; see 'errors'.", errors=errors)
-
-
-def _too_large(_: HttpRequest, __: RequestDataTooBig) -> HttpResponse:
-    limit = settings.RETRYCONTRACT.max_body_bytes
-    return problem_response(413, "body-too-large", f"The request body is over {limit} bytes. Send less in one request.")
-
-
-def _overdrawn(_: HttpRequest, error: WorkUsedUpError) -> HttpResponse:
-    detail = (
-        "Checking this agent's outputs took more processor time than it may have; wait as long as Retry-After says, "
-        "and send smaller outputs, or register fewer and simpler schemas at once."
-    )
-    response = problem_response(429, "too-much-work", detail)
-    response["Retry-After"] = str(error.wait)
-    return response
-
-
-def _too_many_waiting(_: HttpRequest, __: TooManyWaitingError) -> HttpResponse:
-    response = problem_response(429, "too-much-work", "Other checks of this agent are still running; wait for them.")
-    response["Retry-After"] = "1"
-    return response
 
 
 def _no_database(_: HttpRequest, error: OperationalError) -> HttpResponse:
@@ -339,44 +274,85 @@ def _crash(_: HttpRequest, error: Exception) -> HttpResponse:
     )
 
 
-# What is said alike each time: the code and the sentence.
-SAID: Final[dict[type[Exception], tuple[str, str]]] = {
-    Http404: ("not-found", "Nothing of yours has this address. Check the id and the API key."),
-    CallNotFoundError: ("call-not-found", "You have no call with this call_id; leave it out to begin a new one."),
-    IdempotencyConflictError: (
+def _told(code: str, detail: str, **more: Any) -> Problem:
+    return Problem(STATUS[code], code, detail, **more)
+
+
+# What an exception of the use cases is told as.
+TOLD: Final[dict[type[Exception], Callable[[Any], Problem]]] = {
+    Http404: lambda _: _told("not-found", "Nothing of yours has this address. Check the id and the API key."),
+    CallNotFoundError: lambda _: _told(
+        "call-not-found", "You have no call with this call_id; leave it out to begin a new one."
+    ),
+    CallEndedError: lambda error: _told(
+        "call-ended",
+        f"The call has ended ({error.call.state}); leave call_id out to begin a new one.",
+        state=error.call.state,
+        call_id=error.call.public_id,
+    ),
+    CallOfOtherToolError: lambda error: _told(
+        "other-tool",
+        "The call belongs to another tool; leave call_id out to begin a new one.",
+        call_id=error.call.public_id,
+    ),
+    OtherKindError: lambda error: _told("other-kind", f"{str(error)[0].upper()}{str(error)[1:]}."),
+    AmbiguousCallError: lambda error: _told(
+        "ambiguous-call",
+        "Several open calls of this session and tool could be meant; send the call_id of one of 'candidates'.",
+        candidates=[getattr(call, "public_id", "") for call in error.candidates],
+    ),
+    IdempotencyConflictError: lambda _: _told(
         "idempotency-key-reused",
         "This Idempotency-Key came with another request before; make a new one for each request.",
     ),
-    UnknownVersionError: ("version-not-found", "The tool has no version with this hash; register it first."),
-    UnknownLanguageError: (
+    UnknownVersionError: lambda _: _told(
+        "version-not-found", "The tool has no version with this hash; register it first."
+    ),
+    InvalidSchema: lambda fault: _told(
+        "invalid-schema", "The tool's schema cannot be registered; see 'errors'.", errors=[shown_fault(fault)]
+    ),
+    UnknownLanguageError: lambda _: _told(
         "unknown-language",
         f"In which language are the files? Name one of {', '.join(Language)} as 'x-language' in the schema.",
     ),
-    LostRaceError: ("busy", "The call changed at the same moment; send the request again."),
+    MissingGrammarError: lambda error: _told(
+        "unknown-language",
+        f"This service cannot check {error.language.title}; its operator can install retrycontract[languages].",
+    ),
+    InvalidToolListError: lambda fault: _told(
+        "invalid-tool-list",
+        "The tools cannot be read; see 'errors'.",
+        errors=[{"pointer": fault.pointer, "code": "tool-list", "detail": fault.reason}],
+    ),
+    ToolChangedError: lambda error: _told(
+        "precondition-failed",
+        "The tool is not as If-Match or If-None-Match says. Read it, and change it as it is now.",
+        headers={} if error.revision is None else {"ETag": entity_tag(error.revision)},
+    ),
+    RequestDataTooBig: lambda _: _told(
+        "body-too-large",
+        f"The request body is over {settings.RETRYCONTRACT.max_body_bytes} bytes. Send less in one request.",
+    ),
+    WorkUsedUpError: lambda error: _told(
+        "too-much-work",
+        "Checking this agent's outputs took more processor time than it may have; wait as long as Retry-After says, "
+        "and send smaller outputs, or register fewer and simpler schemas at once.",
+        headers={"Retry-After": str(error.wait)},
+    ),
+    TooManyWaitingError: lambda _: _told(
+        "too-much-work",
+        "Other checks of this agent are still running; wait for them.",
+        headers={"Retry-After": "1"},
+    ),
+    LostRaceError: lambda _: _told("busy", "The call changed at the same moment; send the request again."),
 }
 
 
-def _said(_: HttpRequest, error: Exception) -> HttpResponse:
-    code, detail = next(SAID[kind] for kind in type(error).__mro__ if kind in SAID)
-    return problem_response(STATUS[code], code, detail)
-
-
 HANDLERS: dict[Any, Any] = {
-    **dict.fromkeys(SAID, _said),
+    **{raised: lambda request, error, told=told: _problem(request, told(error)) for raised, told in TOLD.items()},
     Problem: _problem,
     BodyError: _body,
     HttpError: _http,
-    CallEndedError: _ended,
-    CallOfOtherToolError: _other_tool,
-    OtherKindError: _other_kind,
-    AmbiguousCallError: _ambiguous,
-    InvalidSchema: _invalid_schema,
-    MissingGrammarError: _missing_grammar,
-    InvalidToolListError: _invalid_list,
-    ToolChangedError: _changed,
-    RequestDataTooBig: _too_large,
-    WorkUsedUpError: _overdrawn,
-    TooManyWaitingError: _too_many_waiting,
     OperationalError: _no_database,
     Exception: _crash,
 }

@@ -22,7 +22,7 @@ from ninja.security import HttpBearer
 
 from retrycontract.api.problems import MAX_FAULTS, Problem, ProblemAPI, place_of, shown
 from retrycontract.config.logs import follow
-from retrycontract.contract.outputs.json_text import parse_json
+from retrycontract.contract.outputs.json_text import FaultKind, JsonFault, parse_json
 from retrycontract.store.models import Agent, ApiKey, Scope
 from retrycontract.usecases.counts.keep_count import refuse_overdrawn
 from retrycontract.usecases.tools.contracts import sanitizer
@@ -108,6 +108,9 @@ SUBMIT_WORK, TOOLS_WORK = ApiKeyAuth(Scope.SUBMIT, causes_work=True), ApiKeyAuth
 
 
 MAX_REASON = 200  # characters; a reason may name a key
+HALVES: Final = (FaultKind.SURROGATE, FaultKind.ENCODING)  # what a text has that was cut inside a character
+# Models' and people's words, often cut: nothing of them is judged, so that what is half a character is only replaced.
+WORDS: Final = frozenset(("said", "prompt", "callback_error", "context", "api_error"))
 
 
 class StrictParser(Parser):
@@ -124,16 +127,35 @@ class StrictParser(Parser):
         if fault is None:
             return value
         try:
-            members = _members(request.body.decode("utf-8"))
+            members = _members(request.body.decode("utf-8", "surrogateescape"))
+            arguments = members.pop("arguments", None)
+            rest = {name: _read(name, text) for name, text in members.items()}
         except (ValueError, RecursionError):
             # What cannot be taken apart is the client's mistake, whatever else is wrong in it.
-            members = {}
-        arguments = members.pop("arguments", None)
-        rest = {name: parse_json(text) for name, text in members.items()}
-        if arguments is None or "raw" in rest or any(fault is not None for _, fault in rest.values()):
+            arguments, rest = None, {"": (None, fault)}
+        is_fine_else = all(wrong is None for _, wrong in rest.values())
+        if not is_fine_else or ("raw" in rest if arguments is not None else fault.kind not in HALVES):
             reason = sanitizer().preview_text(fault.reason, MAX_REASON)
             raise Problem(400, "bad-json", f"The body is not JSON: {reason}.")
-        return {name: value for name, (value, _) in rest.items()} | {"raw": arguments}
+        read = {name: value for name, (value, _) in rest.items()}
+        return read if arguments is None else read | {"raw": arguments}
+
+
+def _read(name: str, text: str) -> tuple[Any, JsonFault | None]:
+    value, fault = parse_json(text)
+    if fault is None or fault.kind not in HALVES:
+        return value, fault
+    if name == "raw" and text.startswith('"'):
+        return json.loads(text), None
+    if name in WORDS:
+        value, fault = parse_json(_whole(text))
+        if fault is not None and fault.kind is FaultKind.SURROGATE:  # as an escape
+            value, fault = parse_json(_whole(json.dumps(json.loads(text), ensure_ascii=False)))
+    return value, fault
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _members(text: str) -> dict[str, str]:

@@ -28,7 +28,7 @@ from retrycontract.contract.outputs import Generation, Kind
 from retrycontract.front.bridge import Response
 from retrycontract.front.request_ids import HEADER as REQUEST_ID
 from retrycontract.front.request_ids import usable_request_id
-from retrycontract.store.models import Agent, Attempt, Call, Guidance
+from retrycontract.store.models import Attempt, Call, Guidance
 from retrycontract.store.models.attempts import NEWEST, NUMBERED
 from retrycontract.store.models.calls import CALL_OF_AGENT
 from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
@@ -199,14 +199,14 @@ def get_guidance(request: HttpRequest, call_id: str) -> schemas.GuidanceOut:
 )
 def post_guidance_ack(request: HttpRequest, call_id: str, key: IdempotencyKey = None) -> Any:
     """Say that the guidance was taken over; saying it again is harmless."""
-    return once(request, key, lambda: _acknowledged(request, _call(request, call_id)))
 
+    def acknowledged() -> schemas.AckOut:
+        given = _newest_guidance(request, _call(request, call_id))
+        if given is None:
+            raise problems.Problem(404, "no-guidance", "There is no guidance to acknowledge yet.")
+        return schemas.AckOut(acknowledged=acknowledge_guidance(given, now=timezone.now()))
 
-def _acknowledged(request: HttpRequest, found: Call) -> schemas.AckOut:
-    given = _newest_guidance(request, found)
-    if given is None:
-        raise problems.Problem(404, "no-guidance", "There is no guidance to acknowledge yet.")
-    return schemas.AckOut(acknowledged=acknowledge_guidance(given, now=timezone.now()))
+    return once(request, key, acknowledged)
 
 
 @api.post(
@@ -217,12 +217,13 @@ def _acknowledged(request: HttpRequest, found: Call) -> schemas.AckOut:
 )
 def post_cancel(request: HttpRequest, call_id: str, key: IdempotencyKey = None) -> Any:
     """Give a call up: its waiting attempts are discarded and nobody is asked any more."""
-    return once(request, key, lambda: _cancelled(_call(request, call_id)))
 
+    def cancelled() -> schemas.WaitOut:
+        found = _call(request, call_id)
+        cancel_call(found, now=timezone.now())
+        return presenters.waiting(found, None)
 
-def _cancelled(found: Call) -> schemas.WaitOut:
-    cancel_call(found, now=timezone.now())
-    return presenters.waiting(found, None)
+    return once(request, key, cancelled)
 
 
 @api.post(
@@ -236,25 +237,25 @@ def _cancelled(found: Call) -> schemas.WaitOut:
 )
 def post_check(request: HttpRequest, body: schemas.CheckIn, key: IdempotencyKey = None) -> Any:
     """Try an output against a schema: the verdict and the text that a model would read. Nothing is stored."""
-    checked = cache(lambda: _checked(agent_of(request), body))
+
+    @cache
+    def checked() -> schemas.CheckOut:
+        result = dry_run(
+            body.input_schema, body.output, tool_name=body.tool, strict=body.strict, attempt=body.attempt,
+            max_attempts=body.max_attempts, kind=Kind(body.kind), agent=agent_of(request),
+        )  # fmt: skip
+        listed, left_out = first_errors([error.to_json() for error in result.errors])
+        return schemas.CheckOut(
+            valid=result.is_valid,
+            errors=[schemas.ErrorOut(**error) for error in listed],
+            errors_left_out=left_out,
+            feedback=result.feedback,
+            characters=len(result.feedback),
+            tokens_estimate=result.tokens_estimate,
+        )
+
     # Not in the transaction that remembers it, since it may take its time.
     return once(request, key, checked, before=checked)
-
-
-def _checked(agent: Agent, body: schemas.CheckIn) -> schemas.CheckOut:
-    result = dry_run(
-        body.input_schema, body.output, tool_name=body.tool, strict=body.strict, attempt=body.attempt,
-        max_attempts=body.max_attempts, kind=Kind(body.kind), agent=agent,
-    )  # fmt: skip
-    listed, left_out = first_errors([error.to_json() for error in result.errors])
-    return schemas.CheckOut(
-        valid=result.is_valid,
-        errors=[schemas.ErrorOut(**error) for error in listed],
-        errors_left_out=left_out,
-        feedback=result.feedback,
-        characters=len(result.feedback),
-        tokens_estimate=result.tokens_estimate,
-    )
 
 
 @api.get(

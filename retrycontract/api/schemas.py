@@ -15,7 +15,6 @@ from pydantic import (
     SkipValidation,
     StrictBool,
     StringConstraints,
-    WithJsonSchema,
     model_validator,
 )
 
@@ -24,6 +23,7 @@ from retrycontract.api.openapi import (
     ONE_OUTPUT,
     PLACED,
     UNASKED,
+    AnyText,
     AttemptCount,
     Identifier,
     InputSchema,
@@ -63,9 +63,7 @@ class WithOutput(Strict):
 
     # The body was read as JSON: to look at each of a hundred thousand values once more takes half a second.
     arguments: SkipValidation[JsonValue] = None
-    raw: Annotated[str | None, WithJsonSchema({"type": "string"})] = Field(
-        None, description="The arguments as text, when they are not parsed yet."
-    )
+    raw: AnyText = Field(None, description="The arguments as text, when they are not parsed yet.")
 
     @model_validator(mode="after")
     def _one_output(self) -> Self:

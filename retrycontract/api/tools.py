@@ -33,7 +33,7 @@ from retrycontract.api.schemas import Kinds, Strict
 from retrycontract.checking import AT_ONCE
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
-from retrycontract.store.models import Agent, Tool
+from retrycontract.store.models import Tool
 from retrycontract.usecases.tools.contracts import attempts_allowed
 from retrycontract.usecases.tools.register_tool import (
     Admitted,
@@ -169,15 +169,15 @@ def post_tool_import(request: HttpRequest, body: Body[ToolList], key: Idempotenc
         tools = read_tool_list(body)
         return tools, admit_list(agent, tools)
 
-    return once(request, key, lambda: _imported(agent, *checked()), before=checked)
+    def imported() -> ImportOut:
+        tools, admitted = checked()
+        result = import_tools(agent, tools, now=timezone.now(), admitted=admitted)
+        return ImportOut(
+            registered=[_tool(done) for done in result.registered],
+            refused=[RefusedTool(name=name, **problems.shown_fault(fault)) for name, fault in result.refused],
+        )
 
-
-def _imported(agent: Agent, tools: list[DeclaredTool], admitted: Admitted) -> ImportOut:
-    result = import_tools(agent, tools, now=timezone.now(), admitted=admitted)
-    return ImportOut(
-        registered=[_tool(done) for done in result.registered],
-        refused=[RefusedTool(name=name, **problems.shown_fault(fault)) for name, fault in result.refused],
-    )
+    return once(request, key, imported, before=checked)
 
 
 @router.get("/tools", auth=READ, response={200: ToolPage, 304: None, **refusals("invalid-request")})

@@ -46,7 +46,13 @@ def serve(requests: BinaryIO, answers: BinaryIO, *, memory: int) -> None:
         job = _job(name)  # what is imported the first time is not the job's work
         started = time.process_time()
         _bound_cpu(cpu_seconds)
-        answer = _do(job, request)
+        # Both are an output's doing. What else is raised is a mistake of ours: it ends the child, a crash.
+        try:
+            answer = {"done": job(request)}
+        except MemoryError:
+            answer = {"failed": "memory"}
+        except RecursionError:
+            answer = {"failed": "depth"}
         _bound_cpu(0)
         answer |= {"cpu": time.process_time() - started, "memory": _memory_used()}
         answers.write(json.dumps(answer).encode() + b"\n")
@@ -58,16 +64,6 @@ def _job(name: str) -> Callable[[Any], Any]:
     module, function = JOBS[name]
     found: Callable[[Any], Any] = getattr(import_module(module), function)
     return found
-
-
-def _do(job: Callable[[Any], Any], request: Any) -> dict[str, Any]:
-    # Both are an output's doing. What else is raised is a mistake of ours: it ends the child, which counts as a crash.
-    try:
-        return {"done": job(request)}
-    except MemoryError:
-        return {"failed": "memory"}
-    except RecursionError:
-        return {"failed": "depth"}
 
 
 def _bound(name: str, limit: int) -> None:

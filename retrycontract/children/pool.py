@@ -93,8 +93,10 @@ class ChildProcess:
             raise ChildUnavailableError("there is no Python interpreter to start")
         try:
             # Isolated: neither variables of the environment nor the working directory say what is imported.
+            found = (find_spec(package) for package in PACKAGES)
+            folders = (str(Path(spec.origin).parent.parent.resolve()) for spec in found if spec and spec.origin)
             self._child = subprocess.Popen(  # noqa: S603 - our own interpreter, and nothing that anybody sends
-                [sys.executable, "-I", "-S", "-c", START, str(limits.memory), "\n".join(_folders())],
+                [sys.executable, "-I", "-S", "-c", START, str(limits.memory), "\n".join(dict.fromkeys(folders))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -117,7 +119,11 @@ class ChildProcess:
         self._asked += 1
         line, is_late = self._exchange(len(body).to_bytes(LENGTH_BYTES, "big") + body, self._limits.seconds)
         if not line:
-            raise ChildDiedError(self._death(is_late=is_late), cpu_seconds)
+            status = self._child.wait()
+            if is_late or status == -getattr(signal, "SIGPROF", 0):  # ended by the limits
+                raise ChildDiedError(Death.WORK, cpu_seconds)
+            logger.warning("A child process ended in the middle of its work", extra={"status": status})
+            raise ChildDiedError(Death.CRASH, cpu_seconds)
         answer = json.loads(line)
         self._memory = answer["memory"]
         if "failed" in answer:
@@ -137,20 +143,17 @@ class ChildProcess:
                 if pipe is not None:
                     pipe.close()
 
-    def _death(self, *, is_late: bool) -> Death:
-        """Tell an end by the limits from one that the job brought about."""
-        status = self._child.wait()
-        if is_late or status == -getattr(signal, "SIGPROF", 0):
-            return Death.WORK
-        logger.warning("A child process ended in the middle of its work", extra={"status": status})
-        return Death.CRASH
-
     def _exchange(self, request: bytes, seconds: float) -> tuple[bytes, bool]:
         """Send a request and wait for its line of answer, empty when the child died; tells, too, if it was too late."""
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         late = threading.Event()
-        watchdog = threading.Timer(seconds, self._stop_late, (late,))
+
+        def stop_late() -> None:
+            late.set()
+            self._child.kill()
+
+        watchdog = threading.Timer(seconds, stop_late)
         # A job under way must not keep the service from ending.
         watchdog.daemon = True
         watchdog.start()
@@ -167,17 +170,6 @@ class ChildProcess:
             self._child.kill()  # it closed its pipe, or is about to end: `wait` must not wait for ever
             return b"", late.is_set()
         return answer, False
-
-    def _stop_late(self, late: threading.Event) -> None:
-        late.set()
-        self._child.kill()
-
-
-def _folders() -> list[str]:
-    """List the folders that hold what the child imports."""
-    found = (find_spec(package) for package in PACKAGES)
-    folders = (Path(spec.origin).parent.parent for spec in found if spec is not None and spec.origin)
-    return list(dict.fromkeys(str(folder.resolve()) for folder in folders))
 
 
 class TooManyWaitingError(Exception):
@@ -214,18 +206,15 @@ class Turns:
             with self._lock:
                 # An interrupt may come before the place: then nobody may be called to it any more.
                 if called.is_set():
-                    self._give_back(key)
+                    self._free += 1
+                    self._held[key] -= 1
+                    if not self._held[key]:
+                        del self._held[key]
+                    self._call()
                 else:
                     self._waiting[key].remove(called)
                     if not self._waiting[key]:
                         del self._waiting[key]
-
-    def _give_back(self, key: Hashable) -> None:
-        self._free += 1
-        self._held[key] -= 1
-        if not self._held[key]:
-            del self._held[key]
-        self._call()
 
     def _call(self) -> None:
         """Give the free places away: the key that was served last comes last."""

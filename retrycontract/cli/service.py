@@ -252,7 +252,27 @@ def create_agent(name: str, as_json: bool, **options: str | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def list_agents(as_json: bool) -> None:
     """List agents and their keys: prefix, state, scopes, when they were used."""
-    rows = _keys()
+    start_django()
+    from django.utils import timezone
+
+    from retrycontract.store.models import ApiKey
+
+    def moment(at: Any) -> str | None:
+        return at.isoformat(timespec="seconds") if at else None
+
+    rows: list[dict[str, Any]] = [
+        {
+            "agent": key.agent.name,
+            "namespace": key.agent.namespace,
+            "key": key.prefix,
+            "state": key.state_at(timezone.now()).value,
+            "scopes": sorted(scope.value for scope in key.granted),
+            "created_at": moment(key.created_at),
+            "expires_at": moment(key.expires_at),
+            "last_used_at": moment(key.last_used_at),
+        }
+        for key in ApiKey.objects.select_related("agent").order_by("agent__name", "created_at", "pk")
+    ]
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
@@ -311,27 +331,3 @@ def _printed(command: str, *arguments: str) -> str:
     said = io.StringIO()
     django_command(command, *arguments, stdout=said)
     return said.getvalue().strip()
-
-
-def _keys() -> list[dict[str, Any]]:
-    start_django()
-    from django.utils import timezone
-
-    from retrycontract.store.models import ApiKey
-
-    def moment(at: Any) -> str | None:
-        return at.isoformat(timespec="seconds") if at else None
-
-    return [
-        {
-            "agent": key.agent.name,
-            "namespace": key.agent.namespace,
-            "key": key.prefix,
-            "state": key.state_at(timezone.now()).value,
-            "scopes": sorted(scope.value for scope in key.granted),
-            "created_at": moment(key.created_at),
-            "expires_at": moment(key.expires_at),
-            "last_used_at": moment(key.last_used_at),
-        }
-        for key in ApiKey.objects.select_related("agent").order_by("agent__name", "created_at", "pk")
-    ]

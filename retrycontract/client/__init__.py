@@ -15,6 +15,7 @@ if find_spec("httpx2") is None:  # the one package that the base install does no
 if TYPE_CHECKING:
     from retrycontract.client.clients import AsyncClient, Client
     from retrycontract.client.errors import (
+        AddressError,
         ClientError,
         ConflictError,
         CorrectionError,
@@ -53,9 +54,9 @@ _HOMES = {
             AsyncClient Client
         """,
         "errors": """
-            ClientError ConflictError CorrectionError InvalidRequestError MissingKeyError NoConversationError
-            NotAuthenticatedError NotFoundError RefusedError TooLargeError ToolDeclarationError UnavailableError
-            UnexpectedAnswerError UnreachableError VerdictPendingError
+            AddressError ClientError ConflictError CorrectionError InvalidRequestError MissingKeyError
+            NoConversationError NotAuthenticatedError NotFoundError RefusedError TooLargeError ToolDeclarationError
+            UnavailableError UnexpectedAnswerError UnreachableError VerdictPendingError
         """,
         "events": """
             Event
@@ -72,6 +73,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AddressError",
     "AsyncClient",
     "AsyncSession",
     "CallSummary",

@@ -7,20 +7,30 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import httpx2
 
-from retrycontract.client.errors import MissingKeyError
+from retrycontract.client.errors import AddressError, MissingKeyError
 from retrycontract.client.exchange import API, Lost, Reply, Request
-from retrycontract.contract.errors import WrongInputError
 
 DEFAULT_URL = "http://127.0.0.1:8000"
-AN_ADDRESS = "the service's address is http:// or https:// and a host, with no user name in it"
+AN_ADDRESS = "the service's address is http:// or https:// and a host, with no user name, blank or query in it"
 CONNECT_SECONDS = 5.0
 # The service closes a silent connection after five seconds; ours must be gone before, for a request that is sent at
 # that very moment is lost, and its repetition waits.
 KEEP_ALIVE_SECONDS = 2.0
+
+
+def split_address(address: str) -> SplitResult | None:
+    """Take an address apart; None for one that nothing can be asked of, or that holds a name or password."""
+    try:
+        parts = urlsplit(address)
+        is_one = parts.scheme in ("http", "https") and parts.hostname and parts.username is None and parts.port != 0
+        httpx2.URL(address)
+    except (ValueError, httpx2.InvalidURL):
+        return None
+    return parts if is_one and address.isprintable() and " " not in address else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +44,22 @@ class Connection:
     def of(cls, url: str | None, api_key: str | None) -> Connection:
         """Take what is given, else RETRYCONTRACT_URL and RETRYCONTRACT_API_KEY.
 
-        Raises MissingKeyError, and ValueError for an address that is none.
+        Raises MissingKeyError, and AddressError for an address that is none.
         """
         if not isinstance(url, str | None):
-            raise WrongInputError(AN_ADDRESS)
+            raise AddressError(AN_ADDRESS)
         if not isinstance(api_key, str | None):
             raise MissingKeyError(f"the API key is a text, not {type(api_key).__name__}")
         # Without its slash: the API's path, which begins with one, is put behind it.
-        address = (url or os.environ.get("RETRYCONTRACT_URL") or DEFAULT_URL).rstrip("/")
+        address = (url or os.environ.get("RETRYCONTRACT_URL") or DEFAULT_URL).strip().rstrip("/")
         key = (api_key or os.environ.get("RETRYCONTRACT_API_KEY") or "").strip()
         # A user name or password in the address would stand in every error that names it; for the same reason what is
         # refused here is not repeated.
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-            raise WrongInputError(AN_ADDRESS)
+        parts = split_address(address)
+        if parts is None or parts.query or parts.fragment:
+            raise AddressError(AN_ADDRESS)
+        if parts.path.endswith(API):
+            raise AddressError(f"the service's address stands without {API}, which is put behind it")
         if not key:
             raise MissingKeyError("no API key")
         # A header cannot carry it: said here, where it is known that the key is what is wrong.

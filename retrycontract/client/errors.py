@@ -1,6 +1,7 @@
 """What can go wrong between an agent and the service, and what to do then.
 
     ClientError
+    ├── AddressError                  the service's address is none
     ├── MissingKeyError               no API key was given
     ├── UnreachableError              no answer came, however often it was asked
     ├── RefusedError                  the service said no: status, code, detail, errors with pointers
@@ -26,10 +27,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from retrycontract.client.exchange import Reply
+from retrycontract.contract.errors import WrongInputError
 
 
 class ClientError(Exception):
     """Stand for everything that this package raises on its own account."""
+
+
+class AddressError(ClientError, WrongInputError):
+    """Raised when the service's address is none."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason}: give url=, or set RETRYCONTRACT_URL, as https://desk.example")
 
 
 class MissingKeyError(ClientError):

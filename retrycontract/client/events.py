@@ -87,7 +87,16 @@ class Feed:
         if fields.get("retry", "").isdecimal():
             # Nine digits are eleven days, far beyond the bound; Python refuses to read integers of thousands.
             self._come_back = min(int(fields["retry"][:9]) / 1000, LONGEST_COME_BACK)
-        event = self._event(fields) if "data" in fields else None
+        event = None
+        if "data" in fields:
+            try:
+                told = json.loads(fields["data"])
+                data = told["data"]
+                moment = datetime.fromisoformat(told["timestamp"])
+                number, kind, call_id = int(fields["id"]), str(told["type"]), str(data["call_id"])
+                event = Event(number, kind, moment, call_id, CallState(data["state"]), data)
+            except (KeyError, TypeError, ValueError, RecursionError):
+                raise UnexpectedAnswerError(self._url, 200, "an event that cannot be read") from None
         self._last_id = fields.get("id", self._last_id)
         if event is None or event.id in self._seen:
             return None
@@ -112,17 +121,6 @@ class Feed:
         if now + pause > self._give_up:
             raise UnreachableError(self._url, failure.reason) if isinstance(failure, Lost) else refusal(failure)
         return pause
-
-    def _event(self, fields: Mapping[str, str]) -> Event:
-        try:
-            told = json.loads(fields["data"])
-            data = told["data"]
-            moment = datetime.fromisoformat(told["timestamp"])
-            return Event(
-                int(fields["id"]), str(told["type"]), moment, str(data["call_id"]), CallState(data["state"]), data
-            )
-        except (KeyError, TypeError, ValueError, RecursionError):
-            raise UnexpectedAnswerError(self._url, 200, "an event that cannot be read") from None
 
 
 def follow(http: httpx2.Client, feed: Feed, sleep: Callable[[float], None]) -> Iterator[Event]:

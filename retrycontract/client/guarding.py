@@ -48,7 +48,15 @@ def _declared(tool: Any) -> Any:
         # A `functools.partial`, or an object that can be called, has none.
         if not hasattr(tool, "__name__"):
             raise ToolDeclarationError(name, "it has no name")
-        schema = _schema(tool, name)
+        try:
+            import pydantic  # only who describes tools by code needs it
+        except ImportError:
+            raise ImportError(NO_PYDANTIC) from None
+        try:
+            schema = pydantic.TypeAdapter(tool).json_schema()
+        # NameError comes of an annotation in quotes that names what is not there.
+        except (pydantic.errors.PydanticUserError, NameError) as error:
+            raise ToolDeclarationError(name, str(error).partition("\n")[0]) from error
         if schema.get("type") == "array":
             raise ToolDeclarationError(name, "its arguments have no names; a model gives arguments by name")
         # `getdoc` of a class without a docstring gives its base's, which says nothing of the tool.
@@ -57,18 +65,6 @@ def _declared(tool: Any) -> Any:
     if hasattr(tool, "model_dump"):  # what the providers' SDKs return are pydantic models
         return tool.model_dump(mode="json", by_alias=True, exclude_none=True)
     return tool
-
-
-def _schema(tool: Any, name: str) -> dict[str, Any]:
-    try:
-        import pydantic  # only who describes tools by code needs it
-    except ImportError:
-        raise ImportError(NO_PYDANTIC) from None
-    try:
-        return pydantic.TypeAdapter(tool).json_schema()
-    # NameError comes of an annotation in quotes that names what is not there.
-    except (pydantic.errors.PydanticUserError, NameError) as error:
-        raise ToolDeclarationError(name, str(error).partition("\n")[0]) from error
 
 
 def _name(tool: Any) -> str:
@@ -168,11 +164,21 @@ class Guard:
 
     def read(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[ValidationError]]:
         """Make the function's own types of JSON, or say what keeps them from being made."""
+        from pydantic import TypeAdapter
         from pydantic import ValidationError as NotReadError
         from pydantic_core import ArgsKwargs
 
+        if self._reader is None:
+
+            @functools.wraps(self.function)
+            def reader(*positional: Any, **named: Any) -> Any:
+                return positional, named
+
+            # Its signature is the function's, and its result is what was read.
+            taken: Any = reader
+            self._reader = TypeAdapter(taken)
         try:
-            _, found = self._adapter().validate_python(ArgsKwargs((), dict(arguments)))
+            _, found = self._reader.validate_python(ArgsKwargs((), dict(arguments)))
         except NotReadError as error:
             wrong = []
             for each in error.errors(include_url=False, include_input=False):
@@ -188,22 +194,6 @@ class Guard:
         if refused is not None:
             raise ToolDeclarationError(self.name, refused.detail)
         self.is_registered = True
-
-    def _adapter(self) -> Any:
-        if self._reader is None:
-            try:
-                import pydantic
-            except ImportError:
-                raise ImportError(NO_PYDANTIC) from None
-
-            @functools.wraps(self.function)
-            def reader(*positional: Any, **named: Any) -> Any:
-                return positional, named
-
-            # Its signature is the function's, and its result is what was read.
-            taken: Any = reader
-            self._reader = pydantic.TypeAdapter(taken)
-        return self._reader
 
 
 def guarded(client: Client, guard: Guard) -> Callable[..., Any]:

@@ -163,12 +163,6 @@ class Operations:
     ) -> Conversation[Settlement[Any]]:
         """Submit an attempt and, as long as its call is Blocked, take over what people answer."""
         a_time("timeout", timeout, or_none=True)
-        outcome = yield from self._settled(tool, tool_call_id, arguments, details, wait, timeout)
-        return settled(outcome, tool, tool_call_id)
-
-    def _settled(
-        self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float, timeout: float | None
-    ) -> Conversation[Outcome]:
         outcome = yield from self._judged(tool, tool_call_id, arguments, details, wait, timeout)
         # What a person corrected is judged like any attempt, and may leave the call Blocked: then a person is asked
         # again.
@@ -177,14 +171,14 @@ class Operations:
             if guidance.decision is not None:
                 yield from self.acknowledge(guidance)
             if guidance.decision is None or not guidance.decision.entry.takes_arguments:
-                return answered(outcome, guidance)
+                return settled(answered(outcome, guidance), tool, tool_call_id)
             try:
                 corrected = guidance.arguments
             except CorrectionError:  # what it rests on was sent by another process: the model reads it as a hint
-                return answered(outcome, guidance)
+                return settled(answered(outcome, guidance), tool, tool_call_id)
             further = details | OF_A_PERSON | Details(call_id=outcome.call_id)
             outcome = yield from self._judged(tool, tool_call_id, corrected, further, wait, timeout)
-        return outcome
+        return settled(outcome, tool, tool_call_id)
 
     def _judged(
         self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float, timeout: float | None
@@ -321,17 +315,16 @@ def _output(arguments: Any) -> dict[str, Any]:
 
 
 def _text(arguments: Any) -> str:
-    """Give the JSON text; what UTF-8 cannot carry is escaped, so that it gets a verdict like any other mistake."""
+    """Give the text; JSON carries what UTF-8 cannot, bytes that are none too, so that it gets a verdict as it is."""
     if isinstance(arguments, bytes):
-        return arguments.decode("utf-8", "backslashreplace")
-    text = arguments if isinstance(arguments, str) else _written(arguments)
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+        return arguments.decode("utf-8", "surrogateescape")
+    return arguments if isinstance(arguments, str) else _written(arguments)
 
 
 def _shortened(text: str, limit: int) -> str:
     from retrycontract.contract.redaction.previews import elide_middle  # its regex tables are slow to import
 
-    return elide_middle(_text(text), limit)
+    return elide_middle(text.encode("utf-8", "backslashreplace").decode(), limit)
 
 
 def _sendable(name: str, value: Any) -> Any:
@@ -340,14 +333,15 @@ def _sendable(name: str, value: Any) -> Any:
     if name == "callback_error" and not isinstance(value, str):
         if not isinstance(value, Sequence) or not all(isinstance(error, ValidationError) for error in value):
             raise WrongInputError(f"callback_error is a text or a list of ValidationError, not {value!r:.80}")
-        return [_own_error(error) for error in value[:MAX_PLUGIN_ERRORS]]
+        found = []
+        for error in value[:MAX_PLUGIN_ERRORS]:
+            told = {part: said for part, said in error.to_json().items() if part not in OURS and said}
+            found.append({
+                part: _shortened(said, MAX_POINTER if part == "field_path" else MAX_OWN_WORDS)
+                for part, said in told.items()
+            })  # fmt: skip
+        return found
     return value if limit is None or not isinstance(value, str) else _shortened(value, limit)
-
-
-def _own_error(error: ValidationError) -> dict[str, Any]:
-    told = {name: value for name, value in error.to_json().items() if name not in OURS and value}
-    return {name: _shortened(value, MAX_POINTER if name == "field_path" else MAX_OWN_WORDS)
-            for name, value in told.items()}  # fmt: skip
 
 
 def _id(call: AnyCall) -> str:

@@ -98,12 +98,34 @@ def state(data: Any) -> CallState:
 
 def call_page(data: Any) -> Listed[CallSummary]:
     """Read some of the agent's calls."""
-    return Listed(tuple(map(_call_summary, data["calls"])), _following(data["next"], "/calls?"))
+    names = ("kind", "tool", "session_id", "task_id", "correlation_id", "model", "attempts_made", "attempts_allowed")
+    calls = (
+        CallSummary(
+            call_id=str(each["call_id"]),
+            state=CallState(each["state"]),
+            created_at=datetime.fromisoformat(each["created_at"]),
+            updated_at=datetime.fromisoformat(each["updated_at"]),
+            expires_at=datetime.fromisoformat(each["expires_at"]) if each["expires_at"] else None,
+            **{name: each[name] for name in names},
+        )
+        for each in data["calls"]
+    )
+    return Listed(tuple(calls), _following(data["next"], "/calls?"))
 
 
 def response_page(data: Any) -> Listed[LoggedResponse]:
     """Read some lines of the agent-response log."""
-    return Listed(tuple(map(_response, data["responses"])), _following(data["next"], "/agent-responses?"))
+    names = ("call_id", "tool", "task_id", "turn", "raw", "correction_attempt")
+    responses = (
+        LoggedResponse(
+            status=ResponseStatus(each["status"]),
+            violations=_errors(each["violations"]),
+            at=datetime.fromisoformat(each["at"]),
+            **{name: each[name] for name in names},
+        )
+        for each in data["responses"]
+    )
+    return Listed(tuple(responses), _following(data["next"], "/agent-responses?"))
 
 
 def tool_page(data: Any) -> Listed[KnownTool]:
@@ -122,28 +144,6 @@ def _following(address: str | None, beginning: str) -> str | None:
     if address is not None and not address.startswith(API + beginning):
         raise ValueError("the key goes to this service only")
     return address and address.removeprefix(API)
-
-
-def _response(data: Any) -> LoggedResponse:
-    names = ("call_id", "tool", "task_id", "turn", "raw", "correction_attempt")
-    return LoggedResponse(
-        status=ResponseStatus(data["status"]),
-        violations=_errors(data["violations"]),
-        at=datetime.fromisoformat(data["at"]),
-        **{name: data[name] for name in names},
-    )
-
-
-def _call_summary(data: Any) -> CallSummary:
-    names = ("kind", "tool", "session_id", "task_id", "correlation_id", "model", "attempts_made", "attempts_allowed")
-    return CallSummary(
-        call_id=str(data["call_id"]),
-        state=CallState(data["state"]),
-        created_at=datetime.fromisoformat(data["created_at"]),
-        updated_at=datetime.fromisoformat(data["updated_at"]),
-        expires_at=datetime.fromisoformat(data["expires_at"]) if data["expires_at"] else None,
-        **{name: data[name] for name in names},
-    )
 
 
 def registered_tool(data: Any) -> RegisteredTool:

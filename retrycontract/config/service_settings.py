@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 from cryptography.fernet import Fernet
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
-from pydantic_core import ErrorDetails
 
 from retrycontract.config.database_url import is_redis_url, read_database_url
 from retrycontract.config.outside_settings import DeliverySettings, LoginSettings
@@ -259,6 +258,14 @@ class ServiceSettings(LoginSettings, DeliverySettings):
             )
         return self
 
+    @field_validator("config_file")
+    @classmethod
+    def _there(cls, path: Path) -> Path:
+        if not path.is_file():  # the usual one may be missing, and is not looked for here
+            advice = "correct the path, or leave the variable out to run with the defaults"
+            raise ValueError(f"{path} is not there: {advice}")
+        return path
+
     @field_validator("proxy_upstreams")
     @classmethod
     def _named(cls, upstreams: list[str]) -> list[str]:
@@ -352,7 +359,11 @@ def load(environ: dict[str, str]) -> ServiceSettings:
         settings = ServiceSettings.model_validate(values)
     except ValidationError as error:
         # `hide_input_in_errors` keeps values out of the text of the exception only: here they would still be.
-        faults += [_worded(fault) for fault in error.errors(include_input=False)]
+        for fault in error.errors(include_input=False):
+            said, name = fault["msg"].removeprefix("Value error, "), "".join(map(str, fault["loc"][:1]))
+            # Of a number, the range that it may lie in.
+            spare = f" (it must be {allowed})" if name and (allowed := range_of(name)) else ""
+            faults.append(f"{PREFIX}{name.upper()}: {said}{spare}" if name else said)
     if faults:
         raise WrongSettingError(faults)
     made: dict[str, Any] = {}
@@ -363,17 +374,6 @@ def load(environ: dict[str, str]) -> ServiceSettings:
         kept = _kept(settings.data_dir / "encryption_key", lambda: Fernet.generate_key().decode())
         made["encryption_keys"] = kept.split()
     return settings.model_copy(update=made)
-
-
-def _worded(fault: ErrorDetails) -> str:
-    """Write what is wrong with one value, with its variable and, of a number, the range that it may lie in."""
-    said = fault["msg"].removeprefix("Value error, ")
-    if not fault["loc"]:
-        return said
-    name = str(fault["loc"][0])
-    allowed = range_of(name)
-    spare = f" (it must be {allowed})" if allowed else ""
-    return f"{PREFIX}{name.upper()}: {said}{spare}"
 
 
 def range_of(name: str) -> str:

@@ -46,21 +46,18 @@ class Doorkeeper:
         of_one = self._of_address[address]
         # A socket file has no address: what comes through it is the proxy of this machine, for many others.
         is_bounded = bool(address) and 0 < self.most_of_one_address <= of_one
-        if is_bounded and not self._trusts(address):
-            return False
+        if is_bounded and "*" not in self.trusted:
+            try:
+                is_trusted = any(ip_address(address) in ip_network(proxy) for proxy in self.trusted)
+            except ValueError:  # an address with a zone, which stands in no network
+                is_trusted = False
+            if not is_trusted:
+                return False
         self._open.add(connection)
         self._of_address[address] += 1
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(LOOKS_EVERY, self._look)
         return True
-
-    def _trusts(self, address: str) -> bool:
-        if "*" in self.trusted:
-            return True
-        try:
-            return any(ip_address(address) in ip_network(proxy) for proxy in self.trusted)
-        except ValueError:  # an address with a zone, which stands in no network
-            return False
 
     def forget(self, connection: GuardedConnection, address: str) -> None:
         """Count a connection out."""

@@ -198,7 +198,17 @@ def metrics_data(families: Sequence[Family], started: int, now: int) -> Any:
 
     def data(family: Family) -> Any:
         if family.type == "histogram":
-            return sdk.Histogram([_histogram(family.samples, started, now)], sdk.AggregationTemporality.CUMULATIVE)
+            # Prometheus adds up its buckets from below, OTLP does not.
+            upto = [sample for sample in family.samples if sample.suffix == "_bucket"]
+            counts = [int(sample.value - (upto[place - 1].value if place else 0)) for place, sample in enumerate(upto)]
+            bounds = [float(dict(sample.labels)["le"]) for sample in upto[:-1]]
+            total = next(sample.value for sample in family.samples if sample.suffix == "_sum")
+            # Nobody keeps them; both may be left out on the wire, though the class declares numbers.
+            unknown: Any = None
+            point = sdk.HistogramDataPoint(
+                {}, started, now, sum(counts), total, counts, bounds, min=unknown, max=unknown
+            )
+            return sdk.Histogram([point], sdk.AggregationTemporality.CUMULATIVE)
         points = [sdk.NumberDataPoint(dict(sample.labels), started, now, sample.value) for sample in family.samples]
         if family.type == "counter":
             return sdk.Sum(points, sdk.AggregationTemporality.CUMULATIVE, is_monotonic=True)
@@ -207,16 +217,3 @@ def metrics_data(families: Sequence[Family], started: int, now: int) -> Any:
     metrics = [sdk.Metric(family.name, family.help, "", data(family)) for family in families if family.samples]
     scope = sdk.ScopeMetrics(InstrumentationScope(SCOPE), metrics, "")
     return sdk.MetricsData([sdk.ResourceMetrics(resource(), [scope], "")])
-
-
-def _histogram(samples: Sequence[Sample], started: int, now: int) -> Any:
-    from opentelemetry.sdk.metrics import export as sdk
-
-    # Prometheus adds up its buckets from below, OTLP does not.
-    upto = [sample for sample in samples if sample.suffix == "_bucket"]
-    counts = [int(sample.value - (upto[place - 1].value if place else 0)) for place, sample in enumerate(upto)]
-    bounds = [float(dict(sample.labels)["le"]) for sample in upto[:-1]]
-    total = next(sample.value for sample in samples if sample.suffix == "_sum")
-    # Nobody keeps them; both may be left out on the wire, though the class declares numbers.
-    unknown: Any = None
-    return sdk.HistogramDataPoint({}, started, now, sum(counts), total, counts, bounds, min=unknown, max=unknown)

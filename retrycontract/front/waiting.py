@@ -111,20 +111,19 @@ class Bells:
 
 
 def _wake(waiters: Iterable[asyncio.Future[None]]) -> None:
+    def resolve(waiters: Iterable[asyncio.Future[None]]) -> None:
+        for waiter in waiters:
+            # Its wait may have timed out since, or been cancelled.
+            if not waiter.done():
+                waiter.set_result(None)
+
     # Futures are not thread-safe: each is resolved on its own loop, all of a loop in one call.
     loops: defaultdict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = defaultdict(list)
     for waiter in waiters:
         loops[waiter.get_loop()].append(waiter)
     for loop, woken in loops.items():
         with suppress(RuntimeError):  # the loop has closed: nobody waits there any more
-            loop.call_soon_threadsafe(_resolve, woken)
-
-
-def _resolve(waiters: Iterable[asyncio.Future[None]]) -> None:
-    for waiter in waiters:
-        # Its wait may have timed out since, or been cancelled.
-        if not waiter.done():
-            waiter.set_result(None)
+            loop.call_soon_threadsafe(resolve, woken)
 
 
 bells = Bells()
@@ -184,7 +183,15 @@ class FrontOfHouse:
         """Serve one HTTP request or the lifespan; refuse websockets."""
         match scope["type"]:
             case "http":
-                await self._serve(scope, receive, send)
+
+                async def answer(scope: Scope, body: bytes) -> Response | None:
+                    respond = self._answer if self._bridge.is_api(scope) else self._answer_page
+                    response = await respond(scope, body, receive, send)
+                    return response.without(PENDING) if response is not None else None
+
+                # Only the application may speak of what is pending.
+                headers = [pair for pair in scope["headers"] if pair[0] != PENDING]
+                await self._bridge.serve({**scope, "headers": headers}, receive, send, answer)
             case "lifespan":
                 await live(receive, send, self._on_startup, self._on_shutdown, on_signal=self.stop_waiting)
                 self._bridge.close()
@@ -214,16 +221,6 @@ class FrontOfHouse:
         self._closing = True
         self._streams.stop()
         self._bells.ring_all()
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def answer(scope: Scope, body: bytes) -> Response | None:
-            respond = self._answer if self._bridge.is_api(scope) else self._answer_page
-            response = await respond(scope, body, receive, send)
-            return response.without(PENDING) if response is not None else None
-
-        # Only the application may speak of what is pending.
-        headers = [pair for pair in scope["headers"] if pair[0] != PENDING]
-        await self._bridge.serve({**scope, "headers": headers}, receive, send, answer)
 
     async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> Response | None:
         asked = asked_wait(scope["headers"])

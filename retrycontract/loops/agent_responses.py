@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, Unpack
 
 from retrycontract.contract import events
@@ -28,7 +28,7 @@ from retrycontract.judging import Contract, Examiner, configuration_of, judge_fo
 from retrycontract.judging.judge import Steps, drive, drive_async
 from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, conversation, known_options
 from retrycontract.loops.engine import MOST_ATTEMPTS, Exhausted, Run, Trial, budget, pursue
-from retrycontract.loops.models import Completion, Message, Model, as_model
+from retrycontract.loops.models import Message, Model, as_model
 
 NAME = "agent_response"
 AGENT_RESPONSE_SCHEMA: Schema = {
@@ -267,21 +267,32 @@ class _Correction:
     def _corrected(self, run: Run, messages: tuple[Message, ...]) -> Steps[Any]:
         try:
             settled = yield from (run.begin() if run.verdict is None else run.settle())
-            verdict = settled or (yield from pursue(run, self._ask(messages), _text))
+
+            def compose(run: Run) -> Sequence[Message]:
+                mistake = run.last_mistake
+                if mistake is None:
+                    return messages
+                words = [once_answered(mistake.feedback), run.guidance] if run.guidance else [mistake.feedback]
+                # The newest mistake alone: a correction turn is about the last reply, not about what led to it.
+                return (*messages, {"role": "user", "content": "\n\n".join(words)})
+
+            verdict = settled or (yield from pursue(run, compose, lambda said: said.text))
         except Exhausted as end:
-            raise self._exhausted(run, end) from None
+            last = run.last_mistake
+            raw, violations = (last.raw, last.errors) if last else (None, ())
+            answers = run.calls or run.attempts  # none were asked for where a call was only looked up again
+            event = HumanInterventionRequired(self._task_id, self._turn, answers, violations)
+            # For a model that cannot be asked nobody is asked either: there is nothing that a person could say.
+            # Nobody can help where the model cannot be asked, and who resumes a Blocked call has asked before.
+            if run.history and run.verdict is not None and run.verdict.status is not Status.UNAVAILABLE:
+                told = {"reason": event.reason, "task_id": event.task_id, "turn": event.turn}
+                logger.warning(event.event, extra=told)
+                if tell := self._options.get("on_human_intervention"):
+                    tell(event)
+            raise FormattingCorrectionExhaustedError(
+                answers, raw, violations, end.answer, end.history, run.metrics
+            ) from None
         return typed(verdict.value, self._schema)
-
-    def _ask(self, messages: tuple[Message, ...]) -> Callable[[Run], Sequence[Message]]:
-        def compose(run: Run) -> Sequence[Message]:
-            mistake = run.last_mistake
-            if mistake is None:
-                return messages
-            words = [once_answered(mistake.feedback), run.guidance] if run.guidance else [mistake.feedback]
-            # The newest mistake alone: a correction turn is about the last reply, and holds nothing of what led to it.
-            return (*messages, {"role": "user", "content": "\n\n".join(words)})
-
-        return compose
 
     def _note(self, trial: Trial) -> None:
         """Log a reply; without one there is nothing to log."""
@@ -300,27 +311,6 @@ class _Correction:
                 raw=self._examiner.redacted(findings, trial.output),
                 violations=trial.errors,
                 correction_attempt=trial.number - 1,
-                at=self._options.get("clock", _now)(),
+                at=self._options.get("clock", partial(datetime.now, UTC))(),
             )
         )
-
-    def _exhausted(self, run: Run, end: Exhausted) -> FormattingCorrectionExhaustedError:
-        last = run.last_mistake
-        raw, violations = (last.raw, last.errors) if last else (None, ())
-        answers = run.calls or run.attempts  # none were asked for where a call was only looked up again
-        event = HumanInterventionRequired(self._task_id, self._turn, answers, violations)
-        # For a model that cannot be asked nobody is asked either: there is nothing that a person could say.
-        # Nobody can help where the model cannot be asked, and who resumes a Blocked call has asked before.
-        if run.history and run.verdict is not None and run.verdict.status is not Status.UNAVAILABLE:
-            logger.warning(event.event, extra={"reason": event.reason, "task_id": event.task_id, "turn": event.turn})
-            if tell := self._options.get("on_human_intervention"):
-                tell(event)
-        return FormattingCorrectionExhaustedError(answers, raw, violations, end.answer, end.history, run.metrics)
-
-
-def _text(completion: Completion) -> str:
-    return completion.text
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

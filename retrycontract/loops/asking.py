@@ -180,14 +180,13 @@ def newly_read(messages: Sequence[Message]) -> str:
     """Give the text of the messages that the model had not read before: those after its own last one."""
     own = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
     fresh = messages[own[-1] + 1 :] if own else messages
-    return "\n\n".join(filter(None, (_text_of(message.get("content")) for message in fresh)))
-
-
-def _text_of(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "\n".join(str(part["text"]) for part in parts if isinstance(part, dict) and "text" in part)
+    texts = []
+    for message in fresh:
+        content = message.get("content")
+        parts = content if isinstance(content, list) else []
+        said = [str(part["text"]) for part in parts if isinstance(part, dict) and "text" in part]
+        texts.append(content if isinstance(content, str) else "\n".join(said))
+    return "\n\n".join(filter(None, texts))
 
 
 def _is_time(seconds: Any) -> bool:

@@ -215,7 +215,15 @@ class Run:
                 raise Exhausted(self.history, answer.text if answer else "")
             decided = answer.decision.entry
             if decided.keeps_output:
-                return self.verdict.accepted(self._accepted(answer))
+                # A file's text as it was sent, any other output as it was read.
+                if self.tool.kind is not Kind.SOURCE_FILE:
+                    value = _of_the_answer(answer)
+                else:
+                    sent = [trial.output for trial in self.history if trial.number == answer.base_attempt]
+                    value = answer.base if answer.base is not None else next(iter(sent), None)
+                if value is None:
+                    raise Exhausted(self.history, NOT_HELD.format(number=answer.base_attempt))
+                return self.verdict.accepted(value)
             corrected = None
             if decided.takes_arguments:
                 corrected = answer.corrected if answer.patch is None else _of_the_answer(answer)
@@ -249,17 +257,6 @@ class Run:
             # Of a foreign one the class is the caller's, so that only a note can be added.
             error.add_note(f"after {self.attempts} attempts and {self.calls} turns: {self.metrics}")
             raise
-
-    def _accepted(self, answer: Any) -> Any:
-        """Give what a person accepted: a file's text as it was sent, any other output as it was read."""
-        if self.tool.kind is not Kind.SOURCE_FILE:
-            value = _of_the_answer(answer)
-        else:
-            sent = [trial.output for trial in self.history if trial.number == answer.base_attempt]
-            value = answer.base if answer.base is not None else next(iter(sent), None)
-        if value is None:
-            raise Exhausted(self.history, NOT_HELD.format(number=answer.base_attempt))
-        return value
 
     def _waited(self, failure: ApiFailure, number: int) -> Steps[bool]:
         """Wait after an API error; False where it has cost an attempt."""

@@ -220,26 +220,19 @@ class _Extraction:
         while run.calls - run.account.api_errors < self._max_turns:
             completion = yield from run.ask(tuple(self._messages), self._tools)
             settled = None if completion is None else (yield from self._answer(completion))
-            settled = settled or (yield from self._settled())
+            if settled is None:
+                # A person is asked where no attempt is left: what they say is the next message.
+                was_blocked, settled = run.is_blocked, (yield from run.settle())
+                if was_blocked and settled is None:
+                    assert run.verdict is not None
+                    # Their answer grants attempts, and each of them comes with its turns.
+                    granted = run.verdict.max_attempts - run.verdict.attempt
+                    self._max_turns = run.calls - run.account.api_errors + TURNS_PER_ATTEMPT * granted
+                    self._messages.append({"role": "user", "content": run.guidance})
             if settled is not None:
                 return settled
         yield from run.give_up()
         raise Exhausted(run.history)
-
-    def _settled(self) -> Steps[Verdict | None]:
-        """Ask a person where no attempt is left; what they say is the next message."""
-        was_blocked = self._run.is_blocked
-        settled = yield from self._run.settle()
-        if was_blocked and settled is None:
-            assert self._run.verdict is not None
-            # A person's answer grants attempts, and each of them comes with its turns.
-            self._max_turns = (
-                self._run.calls
-                - self._run.account.api_errors
-                + TURNS_PER_ATTEMPT * (self._run.verdict.max_attempts - self._run.verdict.attempt)
-            )
-            self._messages.append({"role": "user", "content": self._run.guidance})
-        return settled
 
     def _answer(self, completion: Completion) -> Steps[Verdict | None]:
         """Answer each tool call of a turn, in order; a turn without one is an attempt, too."""
@@ -268,22 +261,18 @@ class _Extraction:
                 shown = json.dumps({"data": found.value}, ensure_ascii=False)
                 return f"This conforms; the values are made up:\n{shown}", False, None
             case name if name in (VALIDATE, SUBMIT):
-                return (yield from self._checked(call, completion))
+                output, reason = data_of(call.arguments), completion.finish_reason
+                findings = self._examiner.examine(output, reason)
+                if findings.is_valid and call.name == VALIDATE:
+                    return CONFORMS, False, None
+                rejection = (yield from self._rejection(findings.parsed)) if findings.is_valid else None
+                written = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+                raw = f"{completion.text}\n{written}" if completion.text else written
+                verdict = yield from self._run.submit(output, raw=raw, finish_reason=reason, callback_error=rejection)
+                return ("", False, verdict) if verdict.is_valid else (self._told(), True, None)
         reason = f"There is no tool of that name; call {', '.join(TOOL_NAMES)}."
         yield from self._run.submit(None, raw=completion.text, callback_error=reason)
         return self._told(), True, None
-
-    def _checked(self, call: ToolCall, completion: Completion) -> Steps[tuple[str, bool, Verdict | None]]:
-        """Check the data of a call; only what fails, or is submitted, counts."""
-        output, reason = data_of(call.arguments), completion.finish_reason
-        findings = self._examiner.examine(output, reason)
-        if findings.is_valid and call.name == VALIDATE:
-            return CONFORMS, False, None
-        rejection = (yield from self._rejection(findings.parsed)) if findings.is_valid else None
-        written = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
-        raw = f"{completion.text}\n{written}" if completion.text else written
-        verdict = yield from self._run.submit(output, raw=raw, finish_reason=reason, callback_error=rejection)
-        return ("", False, verdict) if verdict.is_valid else (self._told(), True, None)
 
     def _rejection(self, value: Any) -> Steps[str | None]:
         on_submit = self._options.get("on_submit")

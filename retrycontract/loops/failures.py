@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -147,7 +147,14 @@ def _retry_after(error: Exception, now: datetime | None) -> float:
     seconds = given.total_seconds() if isinstance(given, timedelta) else given
     if isinstance(seconds, int | float) and seconds > 0:
         return float(min(seconds, FOR_EVER))
-    for headers in _headers(error):
+    response = _read(error, "response")
+    within = _member(response, "ResponseMetadata", "HTTPHeaders") if isinstance(response, Mapping) else None
+    holders: tuple[Any, ...] = (_read(response, "headers"), _read(error, "headers"), within)
+    for found in holders:
+        headers: dict[str, str] = {}
+        with suppress(Exception):  # some are lists of pairs, and foreign ones may be anything
+            pairs = found.items() if hasattr(found, "items") else found or ()
+            headers = {_text(name).lower(): _text(value) for name, value in pairs}
         # The finer of the two, where a provider sends both.
         if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
             return milliseconds / 1000
@@ -166,16 +173,6 @@ def _date(text: str) -> datetime:
     """Read a date of HTTP, whose oldest form has no time zone and means UTC."""
     read = parsedate_to_datetime(text)
     return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
-
-
-def _headers(error: Exception) -> Iterator[dict[str, str]]:
-    response = _read(error, "response")
-    within = _member(response, "ResponseMetadata", "HTTPHeaders") if isinstance(response, Mapping) else None
-    holders: tuple[Any, ...] = (_read(response, "headers"), _read(error, "headers"), within)
-    for found in holders:
-        with suppress(Exception):  # some are lists of pairs, and foreign ones may be anything
-            pairs = found.items() if hasattr(found, "items") else found or ()
-            yield {_text(name).lower(): _text(value) for name, value in pairs}
 
 
 def _read(holder: Any, name: str) -> Any:

@@ -121,7 +121,18 @@ class AnthropicModel:
         options = self._options | ({"tools": offered} if offered else {})
         system = "\n\n".join(str(each["content"]) for each in messages if each["role"] in ("system", "developer"))
         options |= {"system": system} if system else {}
-        answer = self._client.messages.create(messages=_anthropic_messages(messages), **options)
+        translated: list[dict[str, Any]] = []
+        for message in messages:
+            if message["role"] in ("system", "developer"):
+                continue
+            role = "assistant" if message["role"] == "assistant" else "user"
+            blocks = list(_blocks(message))
+            # Anthropic wants the results of all calls of a turn in the one message that follows it.
+            if translated and translated[-1]["role"] == role:
+                translated[-1]["content"] += blocks
+            else:
+                translated.append({"role": role, "content": blocks})
+        answer = self._client.messages.create(messages=translated, **options)
         return _read(answer, _anthropic_completion)
 
 
@@ -135,7 +146,8 @@ class CallableModel:
         self, messages: Sequence[Message], /, *, tools: Sequence[OfferedTool] = ()
     ) -> Completion | Awaitable[Completion]:
         """Call the function."""
-        return _read(self._function(messages, tools=tools) if tools else self._function(messages), _any_completion)
+        answer = self._function(messages, tools=tools) if tools else self._function(messages)
+        return _read(answer, lambda made: made if isinstance(made, Completion) else Completion(str(made)))
 
 
 def as_model(model: Model | Callable[..., Any]) -> Model:
@@ -171,10 +183,6 @@ class _Awaited:
             self._answer.close()
 
 
-def _any_completion(answer: Any) -> Completion:
-    return answer if isinstance(answer, Completion) else Completion(str(answer))
-
-
 def _openai_message(message: Message) -> Message:
     # Anthropic's word for a failed call; OpenAI refuses members that it does not know.
     message = {name: value for name, value in message.items() if name != "is_error"}
@@ -200,22 +208,6 @@ def _openai_completion(answer: Any) -> Completion:
         usage=_usage(answer.usage, "prompt_tokens", "completion_tokens"),
         finish_reason=choice.finish_reason,
     )
-
-
-def _anthropic_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Translate a chat; answers to the calls of one turn stand together in one message."""
-    translated: list[dict[str, Any]] = []
-    for message in messages:
-        if message["role"] in ("system", "developer"):
-            continue
-        role = "assistant" if message["role"] == "assistant" else "user"
-        blocks = list(_blocks(message))
-        # Anthropic wants the results of all calls of a turn in the one message that follows it.
-        if translated and translated[-1]["role"] == role:
-            translated[-1]["content"] += blocks
-        else:
-            translated.append({"role": role, "content": blocks})
-    return translated
 
 
 def _blocks(message: Message) -> Iterator[dict[str, Any]]:

@@ -24,7 +24,7 @@ from retrycontract.judging import Contract, Judge, judge_for
 from retrycontract.judging.judge import Runner, Steps, drive, drive_async
 from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, known_options
 from retrycontract.loops.engine import Exhausted, Run, Trial, budget, pursue
-from retrycontract.loops.models import Completion, Message, Model, as_model
+from retrycontract.loops.models import Message, Model, as_model
 
 MAX_FILE_RETRIES = 3  # attempts in all
 GENERATED = "Source file generated"
@@ -153,7 +153,7 @@ class _Generation:
         run = Run(self._tool, Asker.of(model, options), judge, call_id=options.get("call_id"))
         with run.ending():
             try:
-                verdict = (yield from run.begin()) or (yield from pursue(run, self._compose, _text))
+                verdict = (yield from run.begin()) or (yield from pursue(run, self._compose, lambda said: said.text))
             except Exhausted as end:
                 raise ImplementationError(self._file, end.history, end.answer, run.metrics) from None
         # By identity: a person's acceptance makes a verdict of its own beside the one that the judge gave.
@@ -189,10 +189,6 @@ class _Generation:
         return ({"role": "user", "content": prompt},)
 
 
-def _text(completion: Completion) -> str:
-    return completion.text
-
-
 def _error_of(trial: Trial) -> str:
     return trial.api_error or trial.feedback
 
@@ -219,6 +215,13 @@ def writable(target: str | os.PathLike[str]) -> Path:
 
 def write_whole(path: Path, text: str) -> None:
     """Replace a file in one step, its permissions kept; raises OSError and leaves the old file as it was."""
+    try:
+        mode = path.stat().st_mode & 0o7777
+    except OSError:
+        # The mask can only be read by setting it.
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = NEW_FILE & ~mask
     # In the same folder, since only there one step replaces; its name is short, however long the file's own is.
     handle, name = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
     try:
@@ -228,19 +231,10 @@ def write_whole(path: Path, text: str) -> None:
             # Before it is renamed: else a crash of the machine can leave the new name with nothing in it.
             os.fsync(file.fileno())
         # `mkstemp` makes files that only their owner reads.
-        Path(name).chmod(_permissions(path))
+        Path(name).chmod(mode)
         Path(name).replace(path)
     # Ctrl-C as well must leave no half of a file beside the old one.
     except BaseException:
         with suppress(OSError):
             Path(name).unlink()
         raise
-
-
-def _permissions(path: Path) -> int:
-    with suppress(OSError):
-        return path.stat().st_mode & 0o7777
-    # The mask can only be read by setting it.
-    mask = os.umask(0)
-    os.umask(mask)
-    return NEW_FILE & ~mask

@@ -126,15 +126,11 @@ def sole_service(folder: Path) -> Iterator[None]:
                 # to be removed.
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise DataInUseError(folder, _read(path)) from None
+            number = ""
+            with suppress(OSError):  # Windows lets nobody read what is locked
+                number = path.read_text(encoding="ascii", errors="replace").strip()
+            raise DataInUseError(folder, number if number.isdigit() else "") from None
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
         yield
-
-
-def _read(path: Path) -> str:
-    with suppress(OSError):  # Windows lets nobody read what is locked
-        text = path.read_text(encoding="ascii", errors="replace").strip()
-        return text if text.isdigit() else ""
-    return ""

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from retrycontract.contract.errors import WrongInputError
@@ -124,9 +123,10 @@ class HttpServer:
     @classmethod
     def at(cls, url: str, headers: Mapping[str, str], *, passes_headers: bool) -> HttpServer:
         """Check an address and headers; raises ValueError."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-            raise WrongInputError(f"{url!r}: a server's address is http:// or https:// and a host, without a user name")
+        from retrycontract.client.connection import split_address
+
+        if split_address(url) is None:
+            raise WrongInputError("a server's address is http:// or https:// and a host, without a user name")
         for name, value in headers.items():
             if not HEADER_NAME.fullmatch(name) or not value or not value.isascii() or not value.isprintable():
                 raise WrongInputError(f"the header {name!r} cannot be sent")

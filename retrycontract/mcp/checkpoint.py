@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 import uuid
 from collections import deque
 from dataclasses import dataclass, replace
@@ -44,6 +45,7 @@ class ConnectionCall:
     call_id: str | None = None
     is_blocked: bool = False
     has_ended: bool = False
+    burst: int = 0
 
     def take_over(self, verdict: Verdict) -> None:
         """Note where an attempt has left the call."""
@@ -52,21 +54,33 @@ class ConnectionCall:
         self.has_ended = verdict.status is Status.VALID
 
 
+TOGETHER = 0.05  # seconds between calls that were sent in parallel; a model thinks longer before it tries again
+LONGEST_BURST = 1.0  # seconds: also where calls never cease, answers are given
+
+
 class OpenCalls:
     """Hand out the calls of one connection.
 
     A call of a tool continues the one of the same tool that failed longest ago and that nobody is trying at the
-    moment; requests that are open at the same time are therefore always different calls.
+    moment. Calls that come within `together` seconds of one another are a burst and always different calls: whoever
+    answers a mistake awaits `settled` first, so that nobody who has read the answer is taken for a part of the burst.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, together: float = TOGETHER) -> None:
         self._idle: dict[str, deque[ConnectionCall]] = {}
+        self._together, self._burst, self._burst_ends, self._latest_end = together, 0, 0.0, 0.0
+        self._settling = asyncio.Lock()
 
     def take(self, tool_name: str, call_id: str | None = None) -> ConnectionCall:
         """Take out the call to continue, the one with that id if one is given; or begin a new one."""
+        now = time.monotonic()
+        if now >= self._burst_ends:
+            self._burst, self._latest_end = self._burst + 1, now + LONGEST_BURST
+        self._burst_ends = min(now + self._together, self._latest_end)
         # The one that failed longest ago first: parallel calls fail in their order and are retried in it.
         waiting = self._idle.get(tool_name, deque())
-        call = next((call for call in waiting if call_id in (None, call.call_id)), None)
+        continued = (call for call in waiting if (call.call_id == call_id if call_id else call.burst < self._burst))
+        call = next(continued, None)
         if call is None:
             return ConnectionCall(tool_name, call_id)
         waiting.remove(call)
@@ -80,8 +94,16 @@ class OpenCalls:
 
     def put_back(self, call: ConnectionCall) -> None:
         """Let the next attempt continue a call, unless the call has ended or never began."""
+        call.burst = self._burst
         if call.call_id is not None and not call.has_ended:
             self._idle.setdefault(call.tool_name, deque()).append(call)
+
+    async def settled(self) -> None:
+        """Wait until all calls that were sent together have come; who waits first goes on first."""
+        burst = self._burst
+        async with self._settling:
+            while burst == self._burst and (rest := self._burst_ends - time.monotonic()) > 0:
+                await asyncio.sleep(rest)
 
 
 # Of a burst, which leaves in its order anyway: a service is done with all of it sooner than when it is asked at once.
@@ -125,7 +147,7 @@ class Checkpoint:
     ) -> None:
         self._judge, self._sanitizer = judge, sanitizer
         self._wait, self._silent_wait = wait, min(wait, silent_wait)
-        self._calls = calls or OpenCalls()
+        self.calls = calls or OpenCalls()
         self._at_once = asyncio.Semaphore(MOST_AT_ONCE)
 
     def is_quick(self, tool_name: str, output: Any) -> bool:
@@ -135,9 +157,9 @@ class Checkpoint:
     async def decide(self, tool_name: str, output: Any, tick: Tick, *, is_heard: bool) -> Forward | Refusal:
         """Judge an attempt; `tick` is awaited again and again while a person is waited for, if anybody hears it or not.
 
-        `output` is what the model wrote, as `as_text` gives it.
+        `output` is what the model wrote, as `as_text` gives it. A refusal is answered once the `calls` are settled.
         """
-        call = self._calls.take(tool_name)
+        call = self.calls.take(tool_name)
         patience = ClientPatience.of(self._wait if is_heard else self._silent_wait, tick)
         try:
             # An answer that came after the client had given up waiting is given with its next call.
@@ -150,7 +172,7 @@ class Checkpoint:
             return _told(f"This call could not be checked: {error} {NOTHING_RAN}")
         finally:
             # Also when the client gives up meanwhile: its next attempt continues this call.
-            self._calls.put_back(call)
+            self.calls.put_back(call)
 
     async def _submit(
         self, call: ConnectionCall, output: Any, patience: ClientPatience, if_valid: Forward
@@ -169,22 +191,21 @@ class Checkpoint:
             case Status.RETRY:
                 return _feedback(verdict)
             case Status.BLOCKED | Status.UNAVAILABLE:
-                return await self._ask(call, verdict, patience)
+                blocked = _feedback(verdict)
+                content = blocked.result.content
+                before, waits, after = content.rpartition(WAIT_TEXT)
+                if patience.seconds <= 0:
+                    return (
+                        Refusal(replace(blocked.result, content=f"{before}{CALL_AGAIN}{after}")) if waits else blocked
+                    )
+                answer = await ask(self._judge, verdict.call_id, patience)
+                if answer is None:
+                    nobody = NOBODY.format(seconds=patience.seconds)
+                    # Who has to call again must not read that it is not to.
+                    told = f"{before.rstrip()}\n\n{nobody}{after}" if waits else f"{content}\n\n{nobody}"
+                    return Refusal(replace(blocked.result, content=told), is_unanswered=True)
+                return await self._follow(call, answer, patience)
         assert_never(verdict.status)
-
-    async def _ask(self, call: ConnectionCall, verdict: Verdict, patience: ClientPatience) -> Refusal | Forward:
-        blocked = _feedback(verdict)
-        content = blocked.result.content
-        before, waits, after = content.rpartition(WAIT_TEXT)
-        if patience.seconds <= 0:
-            return Refusal(replace(blocked.result, content=f"{before}{CALL_AGAIN}{after}")) if waits else blocked
-        answer = await ask(self._judge, verdict.call_id, patience)
-        if answer is None:
-            nobody = NOBODY.format(seconds=patience.seconds)
-            # Who has to call again must not read that it is not to.
-            told = f"{before.rstrip()}\n\n{nobody}{after}" if waits else f"{content}\n\n{nobody}"
-            return Refusal(replace(blocked.result, content=told), is_unanswered=True)
-        return await self._follow(call, answer, patience)
 
     async def _follow(self, call: ConnectionCall, answer: Guidance, patience: ClientPatience) -> Forward | Refusal:
         call.is_blocked = answer.decision is None

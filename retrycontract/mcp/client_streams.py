@@ -7,12 +7,11 @@ from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, Final
 
 import anyio
-from anyio.abc import TaskGroup
 
 from retrycontract.mcp.connection import VISIT, Headers
 from retrycontract.mcp.events import written_event
 from retrycontract.mcp.messages import Message, UnreadableMessageError, key_of, read_line
-from retrycontract.mcp.visiting import answer
+from retrycontract.mcp.visiting import answer, gone
 
 QUIET_SECONDS = 5.0  # until an answer that is not there yet is begun as a stream, which shows that we are
 SIGN_SECONDS = 15.0  # between signs of life on a stream
@@ -117,12 +116,17 @@ class StreamWriter:
 
     async def follow(self, receive: Any, writing: Coroutine[Any, Any, None]) -> None:
         """Write until all is said, the client has left, or another request has taken its place."""
+
+        async def leave_with_client() -> None:
+            await gone(receive)
+            tasks.cancel_scope.cancel()
+
         # The newest request reads: a client that has lost its connection asks again before we notice.
         self._stream.reader = self
         self._stream.stir()
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._leave_with_client, receive, tasks)
+                tasks.start_soon(leave_with_client)
                 await writing
                 tasks.cancel_scope.cancel()
         finally:
@@ -130,11 +134,6 @@ class StreamWriter:
             if self._stream.reader is self:
                 self._stream.reader = None
             self._stream.stir()
-
-    async def _leave_with_client(self, receive: Any, tasks: TaskGroup) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        tasks.cancel_scope.cancel()
 
     async def answer_post(self, *, takes_events: bool) -> None:
         """Answer with what the server refused with, with one message as JSON, or with a stream of events."""

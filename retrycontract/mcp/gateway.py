@@ -19,9 +19,9 @@ from anyio.abc import TaskGroup
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.judging import Judge
-from retrycontract.judging.asking import NoVerdictError, Tick
+from retrycontract.judging.asking import NoVerdictError
 from retrycontract.mcp import messages
-from retrycontract.mcp.checkpoint import Checkpoint, Forward
+from retrycontract.mcp.checkpoint import Checkpoint, Refusal
 from retrycontract.mcp.connection import ENDED, NEVER_SENT
 from retrycontract.mcp.messages import Message, UnreadableMessageError
 from retrycontract.mcp.results import ResultContract
@@ -131,7 +131,15 @@ class Gateway:
         if message.has_two_methods or (is_call and (message.id is None or message.repeated or not message.is_call)):
             await self._answer(messages.failure(message.id, messages.INVALID_REQUEST, NO_CALL))
         elif message.is_call:
-            await self._take_call(message)
+            is_next = self._turns.is_free and self._upstream_listens.is_set()
+            name, refusal = message.params["name"], None
+            if is_next and self._toolbox.is_shown(name) and self._checkpoint.is_quick(name, output := message.output):
+                refusal = await self._decide(message, output, None)  # a task of its own would take as long as the rest
+                if refusal is None:
+                    return
+            # Noted at once: the client's next message may be its cancellation.
+            self._being_judged[message.key] = (message, scope := anyio.CancelScope())
+            self._tasks.start_soon(self._judge_call, message, self._turns.take(), scope, refusal)
         elif message.method == "notifications/cancelled":
             key = messages.key_of(message.params.get("requestId"))
             # What was cancelled is owed no answer, and none of ours must be given when the upstream ends.
@@ -153,28 +161,25 @@ class Gateway:
         else:
             await self._answer(messages.failure(message.id, messages.INVALID_REQUEST, NO_MESSAGE))
 
-    async def _take_call(self, request: Message) -> None:
-        is_next = self._turns.is_free and self._upstream_listens.is_set()
-        name = request.params["name"]
-        if is_next and self._toolbox.is_shown(name) and self._checkpoint.is_quick(name, output := request.output):
-            await self._decide(request, output, None)  # a task of its own would take as long as all the rest
-            return
-        # Noted at once: the client's next message may be its cancellation.
-        self._being_judged[request.key] = (request, scope := anyio.CancelScope())
-        self._tasks.start_soon(self._judge_call, request, self._turns.take(), scope)
-
-    async def _judge_call(self, request: Message, turn: anyio.Event, scope: anyio.CancelScope) -> None:
+    async def _judge_call(
+        self, request: Message, turn: anyio.Event, scope: anyio.CancelScope, refusal: Refusal | None
+    ) -> None:
         self._spans.join(request)
         try:
             with scope:
-                await self._decide(request, request.output, turn)
+                refusal = refusal or await self._decide(request, request.output, turn)
+                if refusal is not None:
+                    self._turns.end(turn)
+                    await self._checkpoint.calls.settled()
+                    await self._answer(messages.refusal(request, refusal.result))
         finally:
             self._turns.end(turn)
             # A client that uses one id twice has put another call in this one's place: that one still needs its entry.
             if self._being_judged.get(request.key, (None, None))[1] is scope:
                 del self._being_judged[request.key]
 
-    async def _decide(self, request: Message, output: Any, turn: anyio.Event | None) -> None:
+    async def _decide(self, request: Message, output: Any, turn: anyio.Event | None) -> Refusal | None:
+        """Forward a call, or give what it is to be answered."""
         name = request.params["name"]
         try:
             if turn is not None:
@@ -182,36 +187,30 @@ class Gateway:
         except NoToolListError as error:
             logger.warning("Tool %r is passed on unchecked: %s", name, error)
             await self._forward_in_turn(request, turn)
-            return
+            return None
         except NoVerdictError as error:
             await self._refuse(request, f"This call could not be checked: {error} Nothing was executed.")
-            return
+            return None
         # A schema that cannot be judged by is its server's fault: without the gateway the tool could be called.
         if self._toolbox.is_unchecked(name):
             await self._forward_in_turn(request, turn)
-            return
-        token = request.meta.get("progressToken")
-        # MCP lets progress be sent only to who gave a token with the request.
-        tick = self._signs_of_life(token, turn)
-        decision = await self._checkpoint.decide(name, output, tick, is_heard=token is not None)
-        if not isinstance(decision, Forward):
-            await self._answer(messages.refusal(request, decision.result))
-        elif decision.note is None:
-            await self._forward_in_turn(request, turn)
-        else:
-            await self._forward_in_turn(request.with_arguments(decision.arguments), turn, decision.note)
-
-    def _signs_of_life(self, token: object, turn: anyio.Event | None) -> Tick:
-        """Make what is done while a person is waited for; only a client that gave a token hears of it."""
-        counter = itertools.count()
+            return None
+        token, counter = request.meta.get("progressToken"), itertools.count()
 
         async def tick() -> None:
             if turn is not None:
                 self._turns.end(turn)
+            # MCP lets progress be sent only to who gave a token with the request.
             if isinstance(token, str | int):
                 await self._answer(messages.progress(token, next(counter), WAITING))
 
-        return tick
+        decision = await self._checkpoint.decide(name, output, tick, is_heard=token is not None)
+        if isinstance(decision, Refusal):
+            return decision
+        if decision.note is not None:
+            request = request.with_arguments(decision.arguments)
+        await self._forward_in_turn(request, turn, decision.note)
+        return None
 
     async def _forward_in_turn(self, request: Message, turn: anyio.Event | None, note: str | None = None) -> None:
         if turn is None:
@@ -258,7 +257,18 @@ class Gateway:
         try:
             read = messages.read_line(line)
         except UnreadableMessageError as error:
-            await self._unreadable(line, error)
+            logger.warning("The MCP server sent what cannot be read: %s", error)
+            key = messages.key_of(error.request_id)
+            if self._listing.cannot_read(key):
+                return
+            asked = self._forwarded.pop(key, None)
+            if asked is None or error.is_too_deep:  # for us; who has asked may be able to read it
+                await self._to_client(line)
+            elif asked.request.is_call:
+                await self._refuse(asked.request, NO_ANSWER.format(reason=error))
+            else:
+                text = f"The MCP server's answer is {error}."
+                await self._answer(messages.failure(asked.request.id, messages.PARSE_ERROR, text))
             return
         if isinstance(read, Message):
             answers, batch = [read], False
@@ -270,20 +280,6 @@ class Gateway:
         elif passed:
             texts = [message.text for message in passed]
             await self._to_client(f"[{', '.join(texts)}]" if batch else texts[0])
-
-    async def _unreadable(self, line: str, error: UnreadableMessageError) -> None:
-        logger.warning("The MCP server sent what cannot be read: %s", error)
-        key = messages.key_of(error.request_id)
-        if self._listing.cannot_read(key):
-            return
-        asked = self._forwarded.pop(key, None)
-        if asked is None or error.is_too_deep:  # for us; who has asked may be able to read it
-            await self._to_client(line)
-        elif asked.request.is_call:
-            await self._refuse(asked.request, NO_ANSWER.format(reason=error))
-        else:
-            text = f"The MCP server's answer is {error}."
-            await self._answer(messages.failure(asked.request.id, messages.PARSE_ERROR, text))
 
     async def _answered(self, message: Message) -> Message:
         if message.method == "notifications/tools/list_changed":

@@ -52,23 +52,24 @@ class ServerMember:
 
     def connect(self, connect: Callable[[], ServerConnection], tasks: TaskGroup) -> None:
         """Connect, and begin to hand on what the server says."""
+
+        async def run(connection: ServerConnection) -> None:
+            status = await connection.run()
+            if self._group.is_closed:
+                return
+            was_there = self.greeted is not None
+            self._leave_out(f"it has ended with status {status}")
+            self.questions.give_up()
+            if was_there:
+                await self._group.receiver.from_upstream(CHANGED)
+
         try:
             self.connection = connect()
         except OSError as error:
             self._leave_out(f"it cannot be started: {error.strerror or error}")
             return
         self.connection.bind(self, tasks)
-        tasks.start_soon(self._run, self.connection)
-
-    async def _run(self, connection: ServerConnection) -> None:
-        status = await connection.run()
-        if self._group.is_closed:
-            return
-        was_there = self.greeted is not None
-        self._leave_out(f"it has ended with status {status}")
-        self.questions.give_up()
-        if was_there:
-            await self._group.receiver.from_upstream(CHANGED)
+        tasks.start_soon(run, self.connection)
 
     async def greet(self, greeting: Message) -> None:
         """Introduce the client, in its own words."""

@@ -49,8 +49,13 @@ class GuardrailVisit(CheckedVisit):
         for call, decision in zip(calls, decisions, strict=True):
             if isinstance(decision, Refusal):
                 found.append(decision.result.content)
-            elif decision is not None and decision.note is not None and decision.arguments != _value(call.output):
-                found.append(corrected_words(call.tool, decision.arguments))
+            elif decision is not None and decision.note is not None:
+                try:
+                    written = json.loads(call.output) if isinstance(call.output, str) else call.output
+                except ValueError:
+                    written = call.output
+                if decision.arguments != written:
+                    found.append(corrected_words(call.tool, decision.arguments))
         return found
 
 
@@ -77,8 +82,16 @@ class LiteLLMVisit(GuardrailVisit):
         session = session if isinstance(session, str) and not is_unfilled(session) else ""
         if not isinstance(made, list | None) or not all(isinstance(each, dict) for each in made or ()):
             raise NoPayloadError(422, "tool_calls is a list of calls.")
-        # A custom tool of OpenAI's takes a text, which no schema is held to.
-        calls = [_made(call, session) for call in made or () if call.get("type") != "custom"]
+        calls = []
+        for call in made or ():
+            if call.get("type") == "custom":  # of OpenAI's: it takes a text, which no schema is held to
+                continue
+            function = call.get("function")
+            if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+                raise NoPayloadError(422, "Each of tool_calls has a function with name and arguments.")
+            # Models write nothing for a tool that takes nothing, and whoever runs it reads that as no arguments.
+            use_id, arguments = str(call.get("id") or "guardrail"), function.get("arguments") or {}
+            calls.append(VisitorsCall(function["name"], use_id, arguments, session))
         return self._decision(client, key, calls, wait)
 
     def unchecked(self, payload: Message) -> Said:  # noqa: ARG002 - others look at it
@@ -144,18 +157,3 @@ class AuthorizationVisit(GuardrailVisit):
 def _refused(payload: Message, reasons: list[str]) -> Said:
     error = {"code": INVALID_PARAMS, "message": "\n\n".join(reasons)}
     return REFUSED, {"jsonrpc": "2.0", "id": payload.value.get("id"), "error": error}
-
-
-def _made(call: dict[str, Any], session: str) -> VisitorsCall:
-    made = call.get("function")
-    if not isinstance(made, dict) or not isinstance(made.get("name"), str):
-        raise NoPayloadError(422, "Each of tool_calls has a function with name and arguments.")
-    # Models write nothing for a tool that takes nothing, and whoever runs it reads that as no arguments.
-    return VisitorsCall(made["name"], str(call.get("id") or "guardrail"), made.get("arguments") or {}, session)
-
-
-def _value(output: Any) -> Any:
-    try:
-        return json.loads(output) if isinstance(output, str) else output
-    except ValueError:
-        return output

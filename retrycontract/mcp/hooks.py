@@ -30,7 +30,16 @@ from retrycontract.contract.redaction.sanitizer import ValueSanitizer, visible
 from retrycontract.judging.service_judge import ServiceJudge
 from retrycontract.mcp.checkpoint import MAX_SHOWN, Checkpoint, ConnectionCall, Forward, OpenCalls, Refusal
 from retrycontract.mcp.messages import Message, UnreadableMessageError, equal_keys, output_at, read_line
-from retrycontract.mcp.visiting import BODY_SECONDS, HERE, KeyedVisit, NoPayloadError, answer, answer_problem, read_body
+from retrycontract.mcp.visiting import (
+    BODY_SECONDS,
+    HERE,
+    KeyedVisit,
+    NoPayloadError,
+    answer,
+    answer_problem,
+    gone,
+    read_body,
+)
 
 logger = logging.getLogger("retrycontract.hooks")
 
@@ -142,14 +151,14 @@ class CheckedVisit(KeyedVisit):
             return
         # Two tasks, for only a read of the connection tells that the agent has left.
         asked = asyncio.ensure_future(decision)
-        gone = asyncio.ensure_future(_gone(receive))
+        left = asyncio.ensure_future(gone(receive))
         try:
-            await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((asked, left), return_when=asyncio.FIRST_COMPLETED)
         finally:  # also when this request itself is cancelled
-            gone.cancel()
+            left.cancel()
             asked.cancel()
             # To its end: the client that it uses is closed after this.
-            await asyncio.wait((asked, gone))
+            await asyncio.wait((asked, left))
         if asked.cancelled():  # the agent waits no longer; the call stays open
             return
         if asked.exception() is None:
@@ -184,7 +193,10 @@ class CheckedVisit(KeyedVisit):
         sanitizer = ValueSanitizer(RetryConfiguration())
         # Both waits are the address's: nobody hears signs of life, and who set it up knows how long its agent waits.
         checkpoint = Checkpoint(judge, sanitizer, wait=wait, silent_wait=wait, calls=found.calls)
-        return await checkpoint.decide(call.tool, call.output, _tick, is_heard=False)
+        decision = await checkpoint.decide(call.tool, call.output, _tick, is_heard=False)
+        if isinstance(decision, Refusal):
+            await found.calls.settled()
+        return decision
 
 
 class HookVisit(CheckedVisit):
@@ -221,8 +233,17 @@ class HookVisit(CheckedVisit):
         session = "" if is_unfilled(session) else session
         if not is_whole(f"{tool}{session}{use_id}"):
             return 200, _decided("deny", HALF) if asks else {}
-        if event in AFTER:
-            await self._has_run(client, key, session, tool, use_id)
+        if event in AFTER and session and use_id:
+            # A call whose last attempt was run all the same, as a user allowed it, is ended: nobody need answer it.
+            headers = {"Authorization": f"Bearer {key}"}
+            async with httpx2.AsyncClient(transport=self._transport, headers=headers) as http:
+                for call_id, _ in await _open_calls(client, session, tool):
+                    found = (await http.get(f"{HERE}/api/v1/calls/{call_id}")).json()
+                    # The whole of it, less what the judge adds: `call_1` is no part of `call_10`.
+                    if any(
+                        made["tool_call_id"].rpartition("-")[0] == use_id for made in found.get("attempts", ())[-1:]
+                    ):
+                        await client.cancel(call_id)
         if not asks:
             return 200, {}
         call = VisitorsCall(tool, use_id or "hook", output_at(payload.text, "tool_input"), session)
@@ -233,17 +254,6 @@ class HookVisit(CheckedVisit):
             # Where other agents read arguments in place of the model's is theirs to say: the model writes them.
             return 200, _decided("deny", corrected_words(tool, decision.arguments))
         return 200, _answered(decision, asks_user=options.asks_user)
-
-    async def _has_run(self, client: AsyncClient, key: str, session: str, tool: str, use_id: str) -> None:
-        """End the call whose last attempt was run all the same, as a user allowed it: nobody need answer it."""
-        if not (session and use_id):
-            return
-        async with httpx2.AsyncClient(transport=self._transport, headers={"Authorization": f"Bearer {key}"}) as http:
-            for call_id, _ in await _open_calls(client, session, tool):
-                found = (await http.get(f"{HERE}/api/v1/calls/{call_id}")).json()
-                # The whole of it, less what the judge adds: `call_1` is no part of `call_10`.
-                if any(each["tool_call_id"].rpartition("-")[0] == use_id for each in found.get("attempts", ())[-1:]):
-                    await client.cancel(call_id)
 
 
 async def _open_calls(client: AsyncClient, session: str, tool: str) -> list[tuple[str, CallState]]:
@@ -283,11 +293,6 @@ def is_whole(names: str) -> bool:
 def refused(reason: str) -> Refusal:
     """Answer a call in a few words."""
     return Refusal(ToolResult(tool_call_id="", content=reason))
-
-
-async def _gone(receive: Any) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _tick() -> None:

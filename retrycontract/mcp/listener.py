@@ -150,8 +150,13 @@ class GatewayApp:
 
     def _admit(self, scope: Any, headers: dict[bytes, str]) -> None:
         host, origin = headers.get(b"host", ""), headers.get(b"origin", "")
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+            is_ours = name == "localhost" or name in self._settings.hosts or bool(ip_address(name))
+        except ValueError:
+            is_ours = False
         # A page whose name was bound to our address has a name of its own; so has a page of another origin.
-        if not _is_ours(host, self._settings.hosts):
+        if not is_ours:
             raise RefusedVisitError(421, "This gateway is not known by that host name: --allow-host NAME adds one.")
         if origin and urlsplit(origin).netloc != host:
             raise RefusedVisitError(403, "Pages of another origin may not ask here.")
@@ -212,16 +217,17 @@ class GatewayApp:
         except OSError as error:
             raise RefusedVisitError(502, f"The MCP server cannot be started: {error.strerror}.") from None
         self._sessions[session.id] = session
-        await self._tasks.start(self._live, session)
-        return session
 
-    async def _live(self, session: GatewaySession, *, task_status: TaskStatus[None]) -> None:
-        try:
-            await session.live(self._make, task_status=task_status)
-        except Exception:
-            logger.exception("A session failed")
-        finally:
-            del self._sessions[session.id]
+        async def live(*, task_status: TaskStatus[None]) -> None:
+            try:
+                await session.live(self._make, task_status=task_status)
+            except Exception:
+                logger.exception("A session failed")
+            finally:
+                del self._sessions[session.id]
+
+        await self._tasks.start(live)
+        return session
 
     async def _get(self, headers: dict[bytes, str], receive: Any, send: Any) -> None:
         session = self._find(headers)
@@ -232,14 +238,6 @@ class GatewayApp:
         session.hear()
         writer = StreamWriter(stream, send)
         await writer.follow(receive, writer.write_events(at))
-
-
-def _is_ours(host: str, names: frozenset[str]) -> bool:
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-        return name == "localhost" or name in names or bool(ip_address(name))
-    except ValueError:
-        return False
 
 
 def _read(text: str) -> list[Message]:

@@ -29,7 +29,14 @@ class Mount:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one request, or the lifespan."""
-        door = _door(scope["path"]) if scope["type"] == "http" else None
+        door = None
+        if scope["type"] == "http":
+            path: str = scope["path"]
+            door = DOORS.get(path.rstrip("/"))  # as many clients write it
+            if path == AUTHORIZATION or path.startswith(f"{AUTHORIZATION}/"):
+                door = "retrycontract.mcp.guardrails", "AuthorizationVisit"
+            elif door is None and any(part in CHECKS for part in path.split("/")[1:2]):
+                door = "retrycontract.mcp.guardrails", "NoVisit"
         if door is None:
             await self._app(scope, receive, send)
             return
@@ -38,11 +45,3 @@ class Mount:
         found = getattr(await asyncio.to_thread(import_module, module), visitor)
         visit = found(self._app, scope, is_closing=self._is_closing)
         await visit.serve(receive, send, max_body_bytes=self._max_body_bytes)
-
-
-def _door(path: str) -> tuple[str, str] | None:
-    if path == AUTHORIZATION or path.startswith(f"{AUTHORIZATION}/"):
-        return "retrycontract.mcp.guardrails", "AuthorizationVisit"
-    found = DOORS.get(path.rstrip("/"))  # as many clients write it
-    is_none = found is None and path.split("/")[1:2] and path.split("/")[1] in CHECKS
-    return ("retrycontract.mcp.guardrails", "NoVisit") if is_none else found

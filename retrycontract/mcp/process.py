@@ -44,28 +44,24 @@ def log_to_stderr() -> None:
 async def _serve(connect: Connect) -> int:
     from mcp.server.stdio import stdio_server  # a second of processor time, which the gateway does not need
 
+    caught: list[int] = []
     async with stdio_server() as client:
         async with client[1]:
-            status = await _run(connect, client)
+            try:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(_stop_at_signal, tasks, caught)
+                    await connect(client)
+                    tasks.cancel_scope.cancel()
+                status = STOPPED_BY + caught[0] if caught else 0
+            except Exception:
+                logger.exception("The connection failed")
+                status = FAILED
         if status:
             # A thread of the SDK still reads stdin, and nothing but its end would wake it.
             logging.shutdown()
             flush()
             os._exit(status)
     return 0
-
-
-async def _run(connect: Connect, client: tuple[Any, Any]) -> int:
-    caught: list[int] = []
-    try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_stop_at_signal, tasks, caught)
-            await connect(client)
-            tasks.cancel_scope.cancel()
-    except Exception:
-        logger.exception("The connection failed")
-        return FAILED
-    return STOPPED_BY + caught[0] if caught else 0
 
 
 async def _stop_at_signal(tasks: TaskGroup, caught: list[int]) -> None:
@@ -95,12 +91,29 @@ class StdioFront:
 
     async def run(self, make: MakeGateway) -> int:
         """Give the exit status: 0 when the client has left, else the server's own."""
+
+        async def leave_at_signal() -> None:
+            caught: list[int] = []
+            async with anyio.create_task_group() as waiting:
+                await _stop_at_signal(waiting, caught)
+            if caught:
+                await self._connection.close()
+                logging.shutdown()
+                flush()
+                os._exit(STOPPED_BY + caught[0])  # also while a thread waits for a client that does not read
+
+        async def end_with_server() -> None:
+            self._status = await self._connection.run()
+            # Before the tasks are cancelled: whoever waits gets an answer, and only then does the process end.
+            await gateway.refuse_all()
+            tasks.cancel_scope.cancel()
+
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._leave_at_signal)
+                tasks.start_soon(leave_at_signal)
                 gateway = make(LineWriter(sys.stdout.fileno()).send, self._connection.send, tasks)
                 self._connection.bind(gateway, tasks)
-                tasks.start_soon(self._end_with_server, gateway, tasks)
+                tasks.start_soon(end_with_server)
                 async for line in Lines(sys.stdin.fileno()):
                     await gateway.from_client(line)
                 tasks.cancel_scope.cancel()
@@ -109,22 +122,6 @@ class StdioFront:
             logger.exception("The connection failed")
             return FAILED
         return self._status
-
-    async def _end_with_server(self, gateway: Gateway, tasks: TaskGroup) -> None:
-        self._status = await self._connection.run()
-        # Before the tasks are cancelled: whoever waits gets an answer, and only then does the process end.
-        await gateway.refuse_all()
-        tasks.cancel_scope.cancel()
-
-    async def _leave_at_signal(self) -> None:
-        caught: list[int] = []
-        async with anyio.create_task_group() as waiting:
-            await _stop_at_signal(waiting, caught)
-        if caught:
-            await self._connection.close()
-            logging.shutdown()
-            flush()
-            os._exit(STOPPED_BY + caught[0])  # also while a thread waits for a client that does not read
 
 
 class _InputLine(logging.Formatter):

@@ -31,7 +31,6 @@ from retrycontract.judging.asking import (
     CallNotOpenError,
     ClientPatience,
     NoVerdictError,
-    Tick,
     ask,
     settled,
     verdict_on,
@@ -39,7 +38,7 @@ from retrycontract.judging.asking import (
 from retrycontract.judging.judge import TRACE
 from retrycontract.judging.service_judge import ServiceJudge
 from retrycontract.mcp.checkpoint import OpenCalls, connection_details
-from retrycontract.mcp.extractions import ExtractionRequest, Extractions, ExtractionStep, read_data
+from retrycontract.mcp.extractions import Extractions, ExtractionStep, read_data
 from retrycontract.mcp.tracing import RequestSpans, note_code, parent_of
 from retrycontract.mcp.visiting import BODY_SECONDS, KeyedVisit, NoPayloadError, answer_problem, read_body
 
@@ -127,7 +126,14 @@ class ContractServer:
         try:
             # First: an extraction's tools are no tools of ours, whose inputs are checked below.
             if request := await self._extractions.find(params.name):
-                return await self._extract(request, params.arguments or {})
+                if request.step is ExtractionStep.EXAMPLE:
+                    return _result(ToolResult("", await run_sync(request.example), is_error=False))
+                data, call_id = read_data(params.arguments or {})
+                if request.step is ExtractionStep.VALIDATE and await run_sync(request.conforms, data):
+                    return _result(ToolResult("", request.advice, is_error=False))
+                # Where nothing is blocked but only observed, a failed validate is no end either.
+                done = SUBMITTED if request.step is ExtractionStep.SUBMIT else request.advice
+                return await self._judged(request.name, data, call_id, kind=Kind.EXTRACTION, done=done)
         except NoVerdictError as error:
             return _result(ToolResult("", f"This could not be done: {error}"))
         # What is asked of us is checked like anything else; an id of its own each time, for nobody counts this.
@@ -136,27 +142,14 @@ class ContractServer:
             return _result(outcome.tool_result)
         try:
             if params.name == CHECK:
-                return await self._check(**outcome.arguments)
+                given = outcome.arguments
+                told = {"model": given["model"]} if given.get("model") else {}
+                return await self._judged(
+                    given["tool"], given["arguments"], given.get("call_id"), kind=Kind.TOOL_CALL, done=VALID, told=told
+                )
             return await self._guidance(context, **outcome.arguments)
         except NoVerdictError as error:
             return _result(ToolResult("", f"This could not be done: {error}"))
-
-    async def _extract(self, request: ExtractionRequest, arguments: dict[str, Any]) -> types.CallToolResult:
-        """Take one step; only what fails, or is submitted, uses an attempt."""
-        if request.step is ExtractionStep.EXAMPLE:
-            return _result(ToolResult("", await run_sync(request.example), is_error=False))
-        data, call_id = read_data(arguments)
-        if request.step is ExtractionStep.VALIDATE and await run_sync(request.conforms, data):
-            return _result(ToolResult("", request.advice, is_error=False))
-        # Where nothing is blocked but only observed, a failed validate is no end either.
-        done = SUBMITTED if request.step is ExtractionStep.SUBMIT else request.advice
-        return await self._judged(request.name, data, call_id, kind=Kind.EXTRACTION, done=done)
-
-    async def _check(
-        self, tool: str, arguments: Any, call_id: str | None = None, model: str | None = None
-    ) -> types.CallToolResult:
-        told = {"model": model} if model else {}
-        return await self._judged(tool, arguments, call_id, kind=Kind.TOOL_CALL, done=VALID, told=told)
 
     async def _judged(
         self,
@@ -184,13 +177,19 @@ class ContractServer:
         twin = {"call_id": verdict.call_id, "status": verdict.status.value}
         if verdict.tool_result is None:
             return _result(ToolResult("", done, is_error=False, metadata=twin))
+        await self._calls.settled()
         text = f"{verdict.tool_result.content}\n\nThis call has the call_id {verdict.call_id}."
         return _result(ToolResult("", text, metadata=verdict.tool_result.metadata | twin))
 
     async def _guidance(self, context: Any, call_id: str, wait: int = 60) -> types.CallToolResult:
         is_heard = "progress_token" in (context.meta or {})
         seconds = wait if is_heard else min(wait, self._silent_wait)
-        answer = await ask(self._judge, call_id, ClientPatience.of(seconds, _signs_of_life(context.session)))
+        numbers = count()
+
+        async def tick() -> None:
+            await context.session.report_progress(next(numbers), None, "Nobody has answered yet.")
+
+        answer = await ask(self._judge, call_id, ClientPatience.of(seconds, tick))
         if answer is None:
             return _result(ToolResult("", "Nobody has answered. Ask again later.", is_error=False))
         found = {"decision": answer.decision, "arguments": answer.corrected, "patch": answer.patch}
@@ -278,15 +277,6 @@ def _told_as_error(what: str) -> Iterator[None]:
         yield
     except NoVerdictError as error:
         raise MCPError(types.INTERNAL_ERROR, f"{what}: {error}") from error
-
-
-def _signs_of_life(session: Any) -> Tick:
-    numbers = count()
-
-    async def tick() -> None:
-        await session.report_progress(next(numbers), None, "Nobody has answered yet.")
-
-    return tick
 
 
 class ServerVisit(KeyedVisit):

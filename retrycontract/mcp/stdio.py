@@ -137,8 +137,11 @@ class LineWriter:
         if "\n" in text or "\r" in text:  # over HTTP it may have come on several: there they can only be white space
             text = text.replace("\n", " ").replace("\r", " ")
         data = text.encode("utf-8", "surrogateescape") + b"\n"
+        # Up to this size POSIX writes to a pipe whole or not at all, and a pipe that is ready has room for it: such a
+        # write cannot block, and a thread for each short line would take longer than the line.
+        poll = self._poll if len(data) <= select.PIPE_BUF and not self._one_at_a_time.locked() else None
         try:
-            if not self._one_at_a_time.locked() and self._takes_at_once(data):
+            if poll is not None and [event for _, event in poll.poll(0)] == [select.POLLOUT]:
                 os.write(self._descriptor, data)
                 return True
             with anyio.CancelScope(shield=True):  # half a line would spoil the next one
@@ -147,13 +150,6 @@ class LineWriter:
         except OSError:
             return False
         return True
-
-    def _takes_at_once(self, data: bytes) -> bool:
-        """Tell whether a write cannot block; a thread for each short line would take longer than the line."""
-        # Up to this size POSIX writes to a pipe whole or not at all, and a pipe that is ready has room for it.
-        if self._poll is None or len(data) > select.PIPE_BUF:
-            return False
-        return [event for _, event in self._poll.poll(0)] == [select.POLLOUT]
 
     def _write(self, data: bytes) -> None:
         view = memoryview(data)

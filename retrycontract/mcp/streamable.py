@@ -7,7 +7,7 @@ import logging
 import math
 import re
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final
 
@@ -161,19 +161,14 @@ class HttpConnection:
         """Give the receiver a message."""
         text = data.decode("utf-8", "surrogateescape")
         if self._version is None:
-            self._note_version(text)
+            # The answer to `initialize` says which version each request has to name.
+            with suppress(UnreadableMessageError):
+                read = read_line(text)
+                result = read.value.get("result") if isinstance(read, Message) else None
+                version = result.get("protocolVersion") if isinstance(result, dict) else None
+                if isinstance(version, str) and PLAIN.fullmatch(version):
+                    self._version = version.encode()
         await self._receiver.from_upstream(text)
-
-    def _note_version(self, text: str) -> None:
-        """Learn from the answer to `initialize` which version each request has to name."""
-        try:
-            read = read_line(text)
-        except UnreadableMessageError:
-            return
-        result = read.value.get("result") if isinstance(read, Message) else None
-        version = result.get("protocolVersion") if isinstance(result, dict) else None
-        if isinstance(version, str) and PLAIN.fullmatch(version):
-            self._version = version.encode()
 
     def _is_cancelled_by_closing(self, sent: Sequence[Message]) -> bool:
         """Close what is cancelled: the stateless protocol knows no other sign, and a session's server hears of it."""
@@ -291,13 +286,14 @@ def _stateless(message: Message) -> Headers:
     name = message.params.get(NAMES.get(message.method, ""))
     named = [("mcp-name", name)] if isinstance(name, str) else []
     told = [("mcp-protocol-version", version), ("mcp-method", message.method), *named]
-    return [(name.encode(), _header_value(value)) for name, value in told]
-
-
-def _header_value(value: str) -> bytes:
-    if PLAIN.fullmatch(value):
-        return value.encode()
-    return b"=?base64?" + base64.b64encode(value.encode("utf-8", "surrogatepass")) + b"?="
+    headers = []
+    for member, value in told:
+        if PLAIN.fullmatch(value):
+            headers.append((member.encode(), value.encode()))
+        else:
+            coded = base64.b64encode(value.encode("utf-8", "surrogatepass"))
+            headers.append((member.encode(), b"=?base64?" + coded + b"?="))
+    return headers
 
 
 async def _whole(response: httpx2.Response, limit: int) -> bytes:

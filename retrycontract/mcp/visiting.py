@@ -63,10 +63,19 @@ class KeyedVisit(ABC):
             found = await http.get(f"{HERE}/api/v1/calls?limit=1", headers=headers)
         # A key that may not read may do other things here, and is told so where it may not.
         if found.status_code not in (200, 403):
-            await _relay(found, send)
+            headers = {name.encode(): value.encode("latin-1") for name, value in found.headers.items()}
+            kept = {name: headers[name] for name in (b"content-type", b"retry-after", b"location") if name in headers}
+            challenge = {b"www-authenticate": b"Bearer"} if found.status_code == 401 else {}
+            await answer(send, found.status_code, kept | challenge, found.content)
             return
         key = authorization.decode().partition(" ")[2]
-        async with AsyncClient(HERE, key, transport=self._transport, patience=PATIENCE, sleep=self._pause) as client:
+
+        async def pause(seconds: float) -> None:
+            if self._is_closing():
+                raise NoVerdictError("the service is being restarted. Ask again in a moment.")
+            await asyncio.sleep(seconds)
+
+        async with AsyncClient(HERE, key, transport=self._transport, patience=PATIENCE, sleep=pause) as client:
             await self.answer(client, key, receive, send, max_body_bytes)
 
     @abstractmethod
@@ -91,17 +100,11 @@ class KeyedVisit(ABC):
         outer = {name: self._scope[name] for name in ("scheme", "client", "server") if name in self._scope}
         await self._app({**scope, **outer, "headers": mine + theirs}, receive, send)
 
-    async def _pause(self, seconds: float) -> None:
-        if self._is_closing():
-            raise NoVerdictError("the service is being restarted. Ask again in a moment.")
-        await asyncio.sleep(seconds)
 
-
-async def _relay(found: httpx2.Response, send: Any) -> None:
-    headers = {name.encode(): value.encode("latin-1") for name, value in found.headers.items()}
-    kept = {name: headers[name] for name in (b"content-type", b"retry-after", b"location") if name in headers}
-    challenge = {b"www-authenticate": b"Bearer"} if found.status_code == 401 else {}
-    await answer(send, found.status_code, kept | challenge, found.content)
+async def gone(receive: Any) -> None:
+    """Return once the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def answer_problem(send: Any, wrong: NoPayloadError) -> None:

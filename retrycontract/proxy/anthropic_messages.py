@@ -198,7 +198,17 @@ class MessageStream:
         # Without an end nobody knows whether another block was still to come.
         if self._end.get("stop_reason") is None:
             return None
-        blocks = [_whole(self._blocks[index].members) for index in sorted(self._blocks)]
+        blocks = []
+        for index in sorted(self._blocks):
+            block = self._blocks[index].members
+            # As it would have come whole: the arguments parsed, or as text where they are no JSON.
+            if "partial_json" in block:
+                text = block.pop("partial_json")
+                if block.get("input"):
+                    raise ValueError("a block that begins with an input, and goes on with one")
+                value, fault = parse_json(text)
+                block["input"] = text if fault else value
+            blocks.append(block | {"text": block.get("text", "")} if block.get("type") == "text" else block)
         return {**self._message, "content": blocks, **self._end, "usage": self._usage}
 
     def events(self, final: wire.FinalAnswer, *, begun: bool) -> Iterator[bytes]:
@@ -222,17 +232,6 @@ class MessageStream:
         delta = {"stop_reason": _stop(final), "stop_sequence": None}
         yield wire.event({"type": "message_delta", "delta": delta, "usage": final.usage or {}}, "message_delta")
         yield wire.event({"type": "message_stop"}, "message_stop")
-
-
-def _whole(block: wire.Body) -> wire.Body:
-    """Give a block as it would have come whole: the arguments parsed, or as text where they are no JSON."""
-    if "partial_json" in block:
-        text = block.pop("partial_json")
-        if block.get("input"):
-            raise ValueError("a block that begins with an input, and goes on with one")
-        value, fault = parse_json(text)
-        block["input"] = text if fault else value
-    return block | {"text": block.get("text", "")} if block.get("type") == "text" else block
 
 
 def _told(usage: Any) -> wire.Body:

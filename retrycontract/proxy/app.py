@@ -66,8 +66,15 @@ class Proxy:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request, until the client leaves."""
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
-            return
+            telling = asyncio.create_task(tell_of_refused_key(self._service, API_KEY))
+            while True:
+                message = await receive()
+                if message["type"] == "lifespan.shutdown":
+                    telling.cancel()
+                    await self.close()
+                await send({"type": f"{message['type']}.complete"})
+                if message["type"] == "lifespan.shutdown":
+                    return
         if scope["type"] != "http":
             return
         visit = ClientVisit(scope, receive, send)
@@ -86,17 +93,6 @@ class Proxy:
         # A task keeps its exception to itself: the server, which logs it and closes the connection, has to see it.
         if not work.cancelled() and (error := work.exception()) is not None:
             raise error
-
-    async def _live(self, receive: Any, send: Any) -> None:
-        telling = asyncio.create_task(tell_of_refused_key(self._service, API_KEY))
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.shutdown":
-                telling.cancel()
-                await self.close()
-            await send({"type": f"{message['type']}.complete"})
-            if message["type"] == "lifespan.shutdown":
-                return
 
     async def _serve(self, visit: ClientVisit) -> None:
         if visit.path == STATUS_PATH:

@@ -27,7 +27,17 @@ GRACE_SECONDS: Final = 10  # for answers under way when the proxy is told to end
 
 def run(options: dict[str, Any]) -> int:
     """Serve until a signal ends it; raises ConfigurationError, OSError and ValueError for wrong use."""
-    settings, service = _settings(options), None
+    path: Path | None = options["config"]
+    if path is not None:
+        path.stat()  # a file that was asked for must be there, the default one need not
+    configuration = load_configuration(path or DEFAULT_PATH, os.environ)
+    judging = JudgingSettings(mode=options["mode"], strict=not options["lenient"], configuration=configuration)
+    settings = ProxySettings(
+        judging=judging, refuses_broken_schemas=options["broken_schemas"] == "refuse", stall=options["stall"],
+        max_answer=options["max_answer"], max_request=options["max_request"], wait=options["wait"],
+        rescue=options["rescue"], repeats=options["repeats"], tells_repeats=options["tell_repeats"],
+    )  # fmt: skip
+    service = None
     if options["url"]:
         try:
             service = AsyncClient(options["url"], patience=PATIENCE)
@@ -51,16 +61,3 @@ def run(options: dict[str, Any]) -> int:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # uvicorn raises it once more when it has ended in good order
     server.run([listening])
     return 0
-
-
-def _settings(options: dict[str, Any]) -> ProxySettings:
-    path: Path | None = options["config"]
-    if path is not None:
-        path.stat()  # a file that was asked for must be there, the default one need not
-    configuration = load_configuration(path or DEFAULT_PATH, os.environ)
-    judging = JudgingSettings(mode=options["mode"], strict=not options["lenient"], configuration=configuration)
-    return ProxySettings(
-        judging=judging, refuses_broken_schemas=options["broken_schemas"] == "refuse", stall=options["stall"],
-        max_answer=options["max_answer"], max_request=options["max_request"], wait=options["wait"],
-        rescue=options["rescue"], repeats=options["repeats"], tells_repeats=options["tell_repeats"],
-    )  # fmt: skip

@@ -6,8 +6,9 @@ import asyncio
 import hashlib
 import json
 import logging
+import operator
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -118,7 +119,7 @@ class Contracts:
         local = InProcessJudge(contract, ORIGIN, run=asyncio.to_thread)
         # Schemas are compiled in a thread, for they may take long; outputs are judged at once, as most take less than a
         # thread.
-        made = RequestContract(replace(local, run=_here))
+        made = RequestContract(replace(local, run=operator.call))
         groups: dict[tuple[Kind, Mode], list[DeclaredTool]] = {}
         for tool in terms.tools:
             # Settings go along with a whole list, so that tools of one mode are registered together.
@@ -135,23 +136,12 @@ class Contracts:
             made.enforces |= mode == "enforce"
         made.names = frozenset(tool.name for tools in groups.values() for tool in tools)
         if self._service is not None:
-            made.service = await self._registered(groups, self._service)
+            judge = ServiceJudge(self._service, ORIGIN, is_patient=False)
+            try:
+                for (kind, mode), tools in groups.items():  # in the namespace of our key
+                    settings = {"strict": self._settings.strict, "mode": mode}
+                    await settled(replace(judge, settings=settings).import_tools(tools, kind))
+                made.service = judge
+            except NoVerdictError as error:
+                logger.warning("The tools of a request cannot be registered: %s", error)
         return made
-
-    async def _registered(
-        self, groups: Mapping[tuple[Kind, Mode], list[DeclaredTool]], service: AsyncClient
-    ) -> ServiceJudge | None:
-        """Register the tools in the namespace of our key; None while the service cannot be asked."""
-        judge = ServiceJudge(service, ORIGIN, is_patient=False)
-        try:
-            for (kind, mode), tools in groups.items():
-                settings = {"strict": self._settings.strict, "mode": mode}
-                await settled(replace(judge, settings=settings).import_tools(tools, kind))
-        except NoVerdictError as error:
-            logger.warning("The tools of a request cannot be registered: %s", error)
-            return None
-        return judge
-
-
-def _here(step: Callable[[], Any]) -> Any:
-    return step()

@@ -149,7 +149,10 @@ class Conversations:
         for message in messages:
             if (told := _told(message, nothing)) is None:
                 continue
-            if made := _ids_in(message):
+            ids = [each.get("id") for each in _objects(message.get("tool_calls"))]
+            ids += [each.get("id") for each in _objects(message.get("content")) if each.get("type") == "tool_use"]
+            ids += [message.get("call_id")] if message.get("type") == "function_call" else []
+            if made := {each if isinstance(each, str) else None for each in ids}:  # None for a call without
                 bare = _hashed(place, f"nameless {_told(message, nothing | made)}")
                 if is_nameless or bare in self._nameless:
                     nothing |= made
@@ -223,14 +226,6 @@ def calls_in(history: Iterable[Any]) -> Iterator[tuple[str, str]]:
 
 def _objects(value: Any) -> list[Body]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def _ids_in(message: Body) -> set[Any]:
-    """Give the ids of the calls that a message makes, None for one without."""
-    made = [each.get("id") for each in _objects(message.get("tool_calls"))]
-    made += [each.get("id") for each in _objects(message.get("content")) if each.get("type") == "tool_use"]
-    made += [message.get("call_id")] if message.get("type") == "function_call" else []
-    return {each if isinstance(each, str) else None for each in made}
 
 
 def _told(message: Any, nothing: set[Any]) -> str | None:

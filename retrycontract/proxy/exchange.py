@@ -147,7 +147,14 @@ class Exchange:
         try:
             await self._judge(due, answer)
             await self._refuse_unmendable(answer)
-            self._note_repeated()
+            history = self._wire.history(self._request)
+            for one in self._due if self._repeats else ():
+                is_right = one.verdict is not None and one.verdict.is_valid and bool(one.call.id)
+                if is_right and is_repeated(history, one.call.name, one.call.arguments, self._repeats):
+                    self.report.repeated.append(one.call.name)
+                    # By setting the model is told, once in a request.
+                    tells = self._tells_repeats and self._contract.enforces
+                    one.is_repeated = tells and not self._answers[-1].unmendable
             is_helped = True
             while is_helped:
                 while any(call.is_wrong for call in self._due) and len(self._answers) < MAX_ANSWERS:
@@ -171,15 +178,6 @@ class Exchange:
         for verdict in [one.verdict for one in wrong if one.verdict and one.is_wrong]:
             await self._contract.cancel(verdict.call_id)
         raise UpstreamError(f"{' '.join(map(self._farewell, wrong))} It cannot be mended, as {answer.unmendable}")
-
-    def _note_repeated(self) -> None:
-        """Look for calls that the conversation has seen; by setting the model is told once in a request."""
-        history = self._wire.history(self._request)
-        for one in self._due:
-            is_right = one.verdict is not None and one.verdict.is_valid and bool(one.call.id)
-            if is_right and self._repeats and is_repeated(history, one.call.name, one.call.arguments, self._repeats):
-                self.report.repeated.append(one.call.name)
-                one.is_repeated = self._tells_repeats and self._contract.enforces and not self._answers[-1].unmendable
 
     def _owed(self, answer: ModelAnswer) -> list[WrittenCall]:
         """List what of an answer is judged; what is missing from it as well."""

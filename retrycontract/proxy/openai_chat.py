@@ -62,7 +62,12 @@ class OpenAIChat:
         if not isinstance(listed, list | None) or not isinstance(made, dict | None) or wire.holds_call(rest):
             raise ValueError("the answer's calls cannot be read")
         made = made if made and any(made.values()) else None  # some servers have an empty one in every answer
-        is_rewritten, entries = False, [(call, _made(call)) for call in listed or ()]
+        is_rewritten, entries = False, list[tuple[wire.Body, wire.Body]]()
+        for call in listed or ():
+            inner = call.get("custom" if call.get("type") == "custom" else "function")
+            if not isinstance(inner, dict):
+                raise ValueError("one of the answer's calls cannot be read")  # noqa: TRY004 - it is a body that is none
+            entries.append((call, inner))
         for inner in [inner for _, inner in entries] + ([made] if made else []):
             if isinstance(inner.get("arguments"), dict):  # the API has them as text
                 inner["arguments"], is_rewritten = json.dumps(inner["arguments"]), True
@@ -85,11 +90,19 @@ class OpenAIChat:
         message = answer.body["choices"][0]["message"]
         said = {name: message[name] for name in REPEATED if message.get(name) is not None}
         turn = {"role": "assistant", "content": None} | said
+        answers: list[wire.Body] = []
+        for reply in replies:
+            if reply.call.id == FUNCTION_CALL:
+                answers.append({"role": "function", "name": reply.call.name, "content": reply.text})
+            elif reply.call.id:
+                answers.append({"role": "tool", "tool_call_id": reply.call.id, "content": reply.text})
+            else:
+                answers.append(wire.user_message(reply.text))
         # One choice is mended, whatever was asked for.
         return {
             **request,
             **({"n": 1} if "n" in request else {}),
-            "messages": [*self.history(request), turn, *map(_told, replies)],
+            "messages": [*self.history(request), turn, *answers],
         }
 
     def told(self, request: wire.Body, text: str) -> wire.Body:
@@ -176,7 +189,10 @@ class _ChoiceParts:
         if told.get("finish_reason") is not None:
             self.finish = wire.Assembled(**others)
         if message and (self.has_calls or "content" in self.message) and not (delta or wire.holds_call(others)):
-            if message.get("tool_calls") and not self._is_repeated(message["tool_calls"]):
+            written = [call.function.members for call in self.calls]
+            again = [call.get("function") or {} for call in message.get("tool_calls") or ()]
+            came, repeated = ([(it.get("name"), it.get("arguments")) for it in each] for each in (written, again))
+            if again and came != repeated:
                 raise ValueError("the end does not repeat the calls that came")
             delta = {}
         elif message and not delta:
@@ -186,31 +202,21 @@ class _ChoiceParts:
         if wire.holds_call([others, rest, message if told.get("delta") else None]):
             raise ValueError("calls where none are read")
         for part in delta.get("tool_calls") or ():
-            self._take_call(part)
+            # A part belongs to the call of its index, but some servers number every call 0 and give each an id.
+            place, name = part.get("index", 0), part.get("id")
+            function, custom = part.get("function") or {}, part.get("custom") or {}
+            call = self.places.get(place)
+            if call is None or (function.get("name") and name not in (None, "", call.id)):
+                self.places[place] = call = _CallParts(name or "")
+                self.calls.append(call)
+            call.function.take({key: value for key, value in function.items() if value is not None})
+            call.custom.take({key: value for key, value in custom.items() if value is not None})
+            taken = ("index", "id", "function", "custom")
+            call.others |= {key: value for key, value in part.items() if key not in taken and value is not None}
         made = delta.get(FUNCTION_CALL) or {}
         self.function_call.take({name: value for name, value in made.items() if value not in (None, "")})
         self.message.take({name: value for name, value in rest.items() if name != "role" and value not in (None, "")})
         return rest
-
-    def _is_repeated(self, calls: list[wire.Body]) -> bool:
-        written = [call.function.members for call in self.calls]
-        again = [call.get("function") or {} for call in calls]
-        return [[each.get("name"), each.get("arguments")] for each in written] == [
-            [each.get("name"), each.get("arguments")] for each in again
-        ]
-
-    def _take_call(self, part: wire.Body) -> None:
-        """Add a part to its call: by its index, but some servers number every call 0 and give each an id."""
-        place, name = part.get("index", 0), part.get("id")
-        function, custom = part.get("function") or {}, part.get("custom") or {}
-        call = self.places.get(place)
-        if call is None or (function.get("name") and name not in (None, "", call.id)):
-            self.places[place] = call = _CallParts(name or "")
-            self.calls.append(call)
-        call.function.take({key: value for key, value in function.items() if value is not None})
-        call.custom.take({key: value for key, value in custom.items() if value is not None})
-        taken = ("index", "id", "function", "custom")
-        call.others |= {key: value for key, value in part.items() if key not in taken and value is not None}
 
     def whole(self, index: Any) -> wire.Body | None:
         """Give it as it would have come whole."""
@@ -308,14 +314,6 @@ class ChatStream:
         yield b"data: [DONE]\n\n"
 
 
-def _made(call: wire.Body) -> wire.Body:
-    """Give name and arguments of a call, of a function or of a custom tool; raises ValueError for what is none."""
-    made = call.get("custom" if call.get("type") == "custom" else "function")
-    if not isinstance(made, dict):
-        raise ValueError("one of the answer's calls cannot be read")  # noqa: TRY004 - it is a body that is none
-    return made
-
-
 def _name(made: wire.Body) -> str:
     """Give the name of the tool; a call without one is of no tool that was declared."""
     return name if isinstance(name := made.get("name"), str) else ""
@@ -339,11 +337,3 @@ def _finish(answer: wire.FinalAnswer) -> str:
     if any(call.id == FUNCTION_CALL for call in answer.calls):
         return FUNCTION_CALL
     return "tool_calls" if answer.calls else "length" if answer.is_cut else "stop"
-
-
-def _told(reply: wire.CallReply) -> wire.Body:
-    if reply.call.id == FUNCTION_CALL:
-        return {"role": "function", "name": reply.call.name, "content": reply.text}
-    if reply.call.id:
-        return {"role": "tool", "tool_call_id": reply.call.id, "content": reply.text}
-    return wire.user_message(reply.text)

@@ -261,13 +261,13 @@ def _made(answer: wire.FinalAnswer) -> list[wire.Body]:
     part = {"type": "output_text", "text": answer.text, "annotations": []}
     message = {"id": f"msg_{answer.base.body.get('id')}", "type": "message", "role": "assistant",
                "status": "completed", "content": [part]}  # fmt: skip
-    return [*([message] if answer.text else []), *map(_entry, answer.calls)]
-
-
-def _entry(call: wire.WrittenCall) -> wire.Body:
-    """Give a call as an item; a person's or a rescued one has no source."""
-    if call.source is not None and call.source["type"] == "custom_tool_call":
-        return {"id": f"ctc_{call.id}", **call.source}
-    arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
-    made = call.source or {"type": "function_call", "call_id": call.id, "name": call.name, "status": "completed"}
-    return {"id": f"fc_{call.id}", **made, "arguments": arguments}
+    items: list[wire.Body] = [message] if answer.text else []
+    for call in answer.calls:
+        if call.source is not None and call.source["type"] == "custom_tool_call":
+            items.append({"id": f"ctc_{call.id}", **call.source})
+            continue
+        arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+        # A person's or a rescued one has no source.
+        made = call.source or {"type": "function_call", "call_id": call.id, "name": call.name, "status": "completed"}
+        items.append({"id": f"fc_{call.id}", **made, "arguments": arguments})
+    return items

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final
-from urllib.parse import urlsplit
 
 import httpx2
 
+from retrycontract.client.connection import split_address
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.mcp.events import AnswerTooLargeError, events_of
 from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire, documents, parse, tells_error
@@ -82,8 +82,8 @@ class Upstream:
     """Hold the connections to one upstream; `stall` is how many seconds it may be silent."""
 
     def __init__(self, url: str, *, stall: float, max_answer: int) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None or parts.query:
+        parts = split_address(url)
+        if parts is None or parts.query:
             raise WrongInputError(
                 "the upstream's address is http:// or https:// and a host, with no user name or query in it"
             )

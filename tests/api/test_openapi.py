@@ -107,7 +107,7 @@ def test_every_code_that_is_declared_is_used_and_described() -> None:
     used = {
         code: int(status) for status, code in re.findall(r'(?:problem_response|Problem)\(\s*(\d+), "([a-z-]+)"', source)
     }
-    used |= {code: STATUS[code] for code in re.findall(r'(?:Error|404): \(\s*"([a-z-]+)",\s', source)}
+    used |= {code: STATUS[code] for code in re.findall(r'_told\(\s*"([a-z-]+)",\s', source)}
     assert used | {"http-error": 400} == STATUS
 
 

@@ -81,16 +81,14 @@ def expired_key(door: Door) -> None:
     ApiKey.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
 
 
-@pytest.mark.parametrize(("method", "path", "body"), ROUTES.values(), ids=list(ROUTES))
 @pytest.mark.parametrize("spoil", [no_key, wrong_key, revoked_key, expired_key])
-def test_without_a_good_key_nothing_is_told(
-    door: Door, answered: Call, spoil: Callable[[Door], None], method: str, path: str, body: Any
-) -> None:
+def test_without_a_good_key_nothing_is_told(door: Door, answered: Call, spoil: Callable[[Door], None]) -> None:
     spoil(door)
-    reply = door.send(method, path.format(id=answered.public_id), body)
-    assert (reply.status, reply.code) == (401, "no-key" if spoil is no_key else "unknown-key")
-    assert reply.headers["WWW-Authenticate"].startswith("Bearer")
-    assert not door.key or door.key not in reply.text
+    for name, (method, path, body) in ROUTES.items():
+        reply = door.send(method, path.format(id=answered.public_id), body)
+        assert (reply.status, reply.code) == (401, "no-key" if spoil is no_key else "unknown-key"), name
+        assert reply.headers["WWW-Authenticate"].startswith("Bearer"), name
+        assert not door.key or door.key not in reply.text, name
 
 
 @pytest.mark.parametrize("header", ["Basic abc", "Bearer", "Bearer   ", "Token abc", "rc_abc", "Bearer\u00e9 x"])
@@ -168,6 +166,40 @@ def test_a_body_that_is_no_json_is_refused(door: Door, path: str, body: bytes) -
     reply = door.post(path, body)
     assert (reply.status, reply.code) == (400, "bad-json")
     assert not Call.objects.exists()
+
+
+HALVES = {"an escape": b"\\ud83d", "the other half": b"\\udc00", "a byte": b"\xe9", "a cut character": b"\xf0\x9f\x98"}
+WORDS = {
+    "said": b'"so %b"', "prompt": b'"so %b"', "callback_error": b'"so %b"', "context": b'{"goal": "so %b"}',
+    "callback_error's parts": b'[{"message": "so %b"}]',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("half", HALVES.values(), ids=list(HALVES))
+@pytest.mark.parametrize("words", list(WORDS))
+def test_words_that_were_cut_inside_a_character_keep_no_attempt_from_its_verdict(
+    door: Door, words: str, half: bytes
+) -> None:
+    make_tool(door.agent, schema={})
+    told = b'"%b": %b' % (words.partition("'")[0].encode(), WORDS[words] % half)
+    for output in (b'"arguments": {"service": "web"}', b'"raw": "{\\"service\\": \\"web\\"}"'):
+        reply = door.post("/calls", b'{"tool": "deploy", "tool_call_id": "id", %b, %b}' % (output, told))
+        assert (reply.status, reply.body["status"]) == (200, "retry" if "callback" in words else "valid")
+    assert "so \ufffd" in json.dumps(door.get(f"/calls/{reply.body['call_id']}").body, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("half", HALVES.values(), ids=list(HALVES))
+@pytest.mark.parametrize("kind", ["tool_call", "agent_response", "extraction"])
+@pytest.mark.parametrize("member", [b'"raw": "{\\"service\\": \\"%b\\"}"', b'"arguments": {"service": "%b"}'])
+def test_an_output_that_was_cut_inside_a_character_gets_a_verdict(
+    door: Door, member: bytes, half: bytes, kind: str
+) -> None:
+    make_tool(door.agent, **({"kind": kind} if kind != "tool_call" else {}))
+    place = b'"kind": "%b", "task_id": "t", "turn": 1' % kind.encode()
+    reply = door.post("/calls", b'{"tool": "deploy", "tool_call_id": "id", %b, %b}' % (place, member % half))
+    assert (reply.status, reply.body["status"]) == (200, "retry")
+    assert reply.body["errors"][0]["keyword"] == ("encoding" if half[0] > 127 else "surrogate")
+    assert door.get(f"/calls/{reply.body['call_id']}").status == 200
 
 
 NOT_QUITE_JSON: dict[str, tuple[bytes, str]] = {
@@ -269,12 +301,12 @@ WRONG_FIELDS: dict[str, tuple[str, str, Any, str]] = {
 }
 
 
-@pytest.mark.parametrize(("method", "path", "body", "pointer"), WRONG_FIELDS.values(), ids=list(WRONG_FIELDS))
-def test_a_wrong_field_is_named(door: Door, answered: Call, method: str, path: str, body: Any, pointer: str) -> None:
-    sent = json.dumps(body) if method != "GET" else None
-    reply = door.send(method, path.format(id=answered.public_id), sent)
-    assert (reply.status, reply.code) == (422, "invalid-request")
-    assert [error["pointer"] for error in reply.body["errors"]] == [pointer]
+def test_a_wrong_field_is_named(door: Door, answered: Call) -> None:
+    for name, (method, path, body, pointer) in WRONG_FIELDS.items():
+        sent = json.dumps(body) if method != "GET" else None
+        reply = door.send(method, path.format(id=answered.public_id), sent)
+        assert (reply.status, reply.code) == (422, "invalid-request"), name
+        assert [error["pointer"] for error in reply.body["errors"]] == [pointer], name
     assert Attempt.objects.count() == 3
 
 

@@ -340,7 +340,7 @@ def prepare(folder: Path, case: Case, good: Path) -> None:
             os.chown(data, NOBODY, NOBODY)
 
 
-@pytest.mark.parametrize("case", sampled(all_cases(), one_in=12))
+@pytest.mark.parametrize("case", sampled(all_cases(), one_in=24))
 def test_a_mistake_is_one_line_and_an_exit_status(tried: Tried, tmp_path: Path, case: Case) -> None:
     told = tried.said(case, tmp_path / "tried")
     assert told.status == case.status, told.err[-500:]

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import retrycontract.client
-from retrycontract.client import Client, ClientError, MissingKeyError, RefusedError, errors
+from retrycontract.client import AddressError, Client, ClientError, MissingKeyError, RefusedError, errors
 from retrycontract.contract.errors import WrongInputError
+from tests.client.flavours import FLAVOURS
 from tests.client.scripted import KEY, RETRY, URL, answer, problem
 
 if TYPE_CHECKING:
@@ -105,12 +108,35 @@ def test_the_key_is_in_no_repr(scripted: Scripted) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["desk.example", "ftp://desk.example", "http://", "http://user:hunter2@desk.example", "/api"]
-)
-def test_an_address_that_is_none_is_refused_without_being_repeated(url: str) -> None:
-    with pytest.raises(ValueError, match="http:// or https://") as caught:
-        Client(url, KEY)
+    "url",
+    [
+        "desk.example", "ftp://desk.example", "http://", "http://user:hunter2@desk.example", "/api", "http://[::1", " ",
+        "http://desk.example:99999", "http://desk.example:x", "http://desk. example", "http://desk\n.example",
+        "http://desk.example/?x=1", "http://desk.example/#a", "http://desk.example/api/v1", "http://desk.example/api/v1/",
+        "http://desk..example\x00", 5,
+    ],
+)  # fmt: skip
+def test_an_address_that_is_none_is_refused_without_being_repeated(flavour: str, url: Any) -> None:
+    with pytest.raises(ClientError, match="RETRYCONTRACT_URL, as https://") as caught:
+        FLAVOURS[flavour](url, KEY)
     assert "hunter2" not in str(caught.value)
+    assert isinstance(caught.value, AddressError)
+    assert isinstance(caught.value, WrongInputError), "commands say it in a line"
+
+
+@given(
+    st.one_of(st.text(), st.builds("http://{}{}".format, st.text("[]:%/?#@\\.-é 0a", max_size=8), st.text(max_size=4)))
+)
+def test_whatever_the_address_is_it_is_refused_at_once_or_asked(url: str) -> None:
+    asked = httpx2.MockTransport(lambda _: httpx2.Response(404))
+    with pytest.raises((AddressError, errors.NotFoundError)), Client(url or "?", KEY, transport=asked) as client:
+        client.tool("t")
+
+
+@pytest.mark.parametrize("around", ["{}\n", "  {} ", "\t{}/\r\n"])
+def test_blanks_around_an_address_are_no_part_of_it(around: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RETRYCONTRACT_URL", around.format(URL))
+    assert repr(Client(None, KEY)) == repr(Client(around.format(URL), KEY)) == f"Client('{URL}')"
 
 
 @pytest.mark.parametrize("key", ["rc_ä", "rc_1 2", "rc_1\n2", "rc_\x7f"])

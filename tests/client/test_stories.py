@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from examples import client_agent
+from retrycontract import Kind, RetryContract, Tool
 from retrycontract.client import NotAuthenticatedError, UnreachableError
 from tests.client.flavours import opened
 from tests.client.lossy_proxy import losing_answers
@@ -244,6 +245,34 @@ def test_whatever_a_model_writes_gets_a_verdict(client: Any) -> None:
         for number, arguments in enumerate(odd)
     ]
     assert [outcome.status for outcome in outcomes] == ["retry"] * len(odd)
+
+
+@pytest.mark.parametrize("kind", ["tool_call", "agent_response", "extraction", "source_file"])
+def test_bytes_that_are_not_utf_8_get_the_librarys_verdict_whatever_the_kind(
+    client: Any, service: Service, key: str, desk: Desk, kind: str
+) -> None:
+    texts = [rb'{"path": "/C:\%b"}' % b"\xe9", b'{"path": "/caf\xe9"}', b'caf\xe9: {"path": "/a"}', b'"/a"\xff']
+    languages: list[str | None] = [None]
+    if kind == "source_file":
+        languages = ["text", "yaml"]
+        texts = [b"# caf\xe9\n\nname = 1\n", b"name: caf\xe9\nb: 1\n", b"const name = 'caf\xe9';\n", "x = '\ud83d'\n"]  # type: ignore[list-item]
+    place = {"task_id": "t", "turn": 1} if kind == "agent_response" else {}
+    for language in languages:
+        schema = {"type": "string", "x-language": language} if language else SCHEMA
+        client.register_tool(f"{kind}_{language}", schema, kind=kind)
+        library = RetryContract([Tool(name="t", input_schema=schema, kind=Kind(kind))])
+        for number, text in enumerate(texts):
+            expected = library.check("t", f"t{number}", text)
+            found = client.submit(f"{kind}_{language}", f"t{number}", text, kind=kind, **place)
+            tried = client.dry_run(schema, text, kind=kind)
+            for verdict in (found, tried):
+                assert [(error.keyword, error.message) for error in verdict.errors] == [
+                    (error.keyword, error.message) for error in expected.errors
+                ]
+            assert found.status == "retry"
+            assert found.errors[0].keyword == "encoding"
+            assert AgentClient(service, key).send("GET", f"/calls/{found.call_id}").status == 200
+            assert "\\udc" in desk.get(f"/calls/{found.call_id}/") or isinstance(text, str)
 
 
 def test_a_wrong_key_and_a_stopped_service_say_what_to_do(service: Service, flavour: str) -> None:

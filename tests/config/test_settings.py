@@ -61,7 +61,7 @@ GIVEN: list[tuple[str, str, Any]] = [
     ("encryption_keys", f"{KEY}, {KEY}", [KEY, KEY]),
     ("lease_seconds", "1.5", 1.5),
     ("max_deliveries", "7", 7),
-    ("config_file", "other.yml", Path("other.yml")),
+    ("config_file", __file__, Path(__file__)),
     ("doorbell", "a.b.C", "a.b.C"),
     ("public_url", "https://desk.example/", "https://desk.example"),
     ("public_url", "http://10.0.0.5:8000/desk/", "http://10.0.0.5:8000/desk"),
@@ -104,6 +104,8 @@ NUMBERS = {
 WRONG: list[tuple[str, str, str]] = [
     ("judge", "sometimes", "'auto' or 'worker'"),
     ("lease_seconds", "soon", "valid number"),
+    ("config_file", "/nowhere/confg.yml", "is not there"),
+    ("config_file", "/", "is not there"),
     ("secret_key", "x", "must be random, with at least 32 characters"),
     ("secret_key", "changeme" * 5, "must be random"),
     ("lease_seconds", "0", "greater than 0"),

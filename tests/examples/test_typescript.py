@@ -64,6 +64,12 @@ def node() -> Path:
     return Path(found)
 
 
+ADDRESSES = [
+    "127.0.0.1:8000", "ftp://a", "http://me:hunter2@a", "http://[::1", "http://a b", "http://a\n.b", "http://a/?x", "/",
+    "http://a:99999", "http://a/api/v1/",
+]  # fmt: skip
+
+
 built = [*needs_node, pytest.mark.usefixtures("node")]
 
 
@@ -270,15 +276,34 @@ class TestSettle:
             ({"client": {"url": "http://127.0.0.1:9", "patience": 0}}, {}, "UnreachableError", "no answer from http"),
             ({}, {"RETRYCONTRACT_API_KEY": ""}, None, "give apiKey"),
             ({"options": {"unknown_field": 1}}, {}, "RefusedError", "422: "),
+            (
+                {"options": {"sesion_id": "a"}},
+                {},
+                "RefusedError",
+                "422: Correct the fields named in 'errors' and send it again.\n  /sesion_id: ",
+            ),
+            (
+                {"name": "undefined"},
+                {},
+                "RefusedError",
+                "422: Correct the fields named in 'errors' and send it again.\n  /session_id: ",
+            ),
             ({"outputs": ["x" * 5_000_000]}, {}, "RefusedError", "413: "),
+            ({"options": {"timeout": "soon"}}, {}, None, "timeout is a number of seconds"),
+            ({"options": {"timeout": -1}}, {}, None, "timeout is a number of seconds"),
+            ({"client": {"patience": "long"}}, {}, None, "patience is a number of seconds"),
+            *(({"client": {"url": url}}, {}, None, "the service's address ") for url in ADDRESSES),
+            ({}, {"RETRYCONTRACT_URL": "http://me:hunter2@127.0.0.1:9"}, None, "the service's address "),
+            ({}, {"RETRYCONTRACT_API_KEY": "rc_ä"}, None, "give apiKey"),
         ],
-        ids=["unknown key", "nobody there", "no key", "unknown field", "5 MB"],
+        ids=lambda given: str(given)[:60],
     )
     def test_what_goes_wrong_on_the_way_says_so(
         self, stage: Stage, told: Any, environment: dict[str, str], kind: str | None, said: str
     ) -> None:
         found = tell(stage, "settle", {"outputs": [{}], **told}, **environment)
         assert found.get("kind") == kind
+        assert "hunter2" not in json.dumps(found)
         assert found["message"].startswith(said)
         assert "rc_" not in found["message"]
 

@@ -87,6 +87,19 @@ def twin_of(result: Any) -> Any:
     return result.meta["retrycontract/feedback"]
 
 
+async def together(client: Client, tool: str, arguments: Any, times: int) -> list[int]:
+    """Make calls at the same time; gives the attempt that each is told to be."""
+    results: list[Any] = [None] * times
+
+    async def one(number: int) -> None:
+        results[number] = await client.call_tool(tool, arguments)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(times):
+            tasks.start_soon(one, number)
+    return [twin_of(result)["attempt"] for result in results]
+
+
 async def raw_answers(command: list[str], requests: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
     """Send requests one after another and give the answers as JSON, read by no model of the SDK's."""
     answers = []

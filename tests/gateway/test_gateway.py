@@ -9,7 +9,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from tests.gateway.connections import run, text_of, told, twin_of
+from tests.gateway.connections import run, text_of, together, told, twin_of
 
 WRONG = {"path": "report.txt", "encoding": "uft8"}
 RIGHT = {"path": "/report.txt", "encoding": "utf-8"}
@@ -65,6 +65,15 @@ def test_a_right_call_ends_the_count_and_tools_are_counted_apart(tmp_path: Path)
         await client.call_tool("read_file", RIGHT)
         assert "(attempt 1/3)" in text_of(await client.call_tool("read_file", WRONG))
         assert "(attempt 2/3)" in text_of(await client.call_tool("double", {"number": "x"}))
+
+    run(story, tmp_path)
+
+
+def test_calls_that_are_made_together_are_different_calls_each_time(tmp_path: Path) -> None:
+    async def story(client: Client) -> None:
+        assert await together(client, "read_file", WRONG, 1) == [1]
+        assert await together(client, "read_file", WRONG, 6) == [2, 1, 1, 1, 1, 1]
+        assert await together(client, "read_file", WRONG, 7) == [3, 2, 2, 2, 2, 2, 1]
 
     run(story, tmp_path)
 

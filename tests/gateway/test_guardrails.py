@@ -142,7 +142,9 @@ def test_the_calls_of_one_answer_are_judged_side_by_side(agent: AgentClient, ses
     said = send(RIGHT, WRONG, {"origin": "ZRH", "seats": "two"}, '{"origin": "ZR')["blocked_reason"]
     assert said.count("(attempt 1/3)") == 3
     assert all(code in said for code in ("VAL-007", "VAL-002", "VAL-004")), said
-    assert send(RIGHT, RIGHT, RIGHT) == {"action": "NONE"}
+    again = send(*[WRONG] * 5)["blocked_reason"]
+    assert [again.count(f"(attempt {number}/3)") for number in (1, 2, 3)] == [2, 3, 0]
+    assert send(*[RIGHT] * 5) == {"action": "NONE"}
 
 
 @pytest.mark.parametrize(

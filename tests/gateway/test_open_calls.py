@@ -27,14 +27,14 @@ def failed(calls: OpenCalls, name: str, call_id: str) -> ConnectionCall:
 
 
 def test_a_failed_call_is_continued_by_the_next_of_the_same_tool() -> None:
-    calls = OpenCalls()
+    calls = OpenCalls(0)
     first = failed(calls, "read_file", "c1")
     assert calls.take("write_file") is not first
     assert calls.take("read_file") is first
 
 
 def test_parallel_calls_are_continued_in_their_order() -> None:
-    calls = OpenCalls()
+    calls = OpenCalls(0)
     one, two = calls.take("read_file"), calls.take("read_file")
     one.call_id, two.call_id = "c1", "c2"
     for call in (one, two):
@@ -43,7 +43,7 @@ def test_parallel_calls_are_continued_in_their_order() -> None:
 
 
 def test_an_ended_call_and_one_that_never_began_are_not_continued() -> None:
-    calls = OpenCalls()
+    calls = OpenCalls(0)
     ended, cancelled = ConnectionCall("read_file", "c1", has_ended=True), ConnectionCall("read_file")
     calls.put_back(ended)
     calls.put_back(cancelled)
@@ -52,7 +52,7 @@ def test_an_ended_call_and_one_that_never_began_are_not_continued() -> None:
 
 @given(st.lists(st.tuples(NAMES, st.booleans())))
 def test_no_call_is_ever_tried_twice_at_the_same_time(steps: list[tuple[str, bool]]) -> None:
-    calls = OpenCalls()
+    calls = OpenCalls(0)
     in_flight: list[ConnectionCall] = []
     for number, (name, begins) in enumerate(steps):
         if begins or not in_flight:

@@ -17,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.conftest import StartService
 from tests.gateway.connections import SECONDS, text_of, twin_of
+from tests.serving import running
 from tests.serving.desk import Desk
 from tests.serving.service import AgentClient, Service
 
@@ -178,8 +179,8 @@ def test_a_service_that_is_told_to_stop_lets_nobody_wait(start_service: StartSer
     run(story, service, agent.key)
 
 
-def test_without_the_extra_the_service_starts_all_the_same(start_service: StartService, tmp_path: Path) -> None:
+def test_without_the_extra_the_service_starts_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['mcp'] = sys.modules['httpx2'] = None")
-    service = start_service(tmp_path / "data", {"PYTHONPATH": str(tmp_path)})
-    assert service.send("GET", "/mcp").status == 404
-    assert service.send("GET", "/livez").status == 200
+    with running(Service(tmp_path / "data", {"PYTHONPATH": str(tmp_path)}, anew=True)) as service:
+        assert service.send("GET", "/mcp").status == 404
+        assert service.send("GET", "/livez").status == 200

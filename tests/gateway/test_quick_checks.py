@@ -113,6 +113,8 @@ def test_a_quick_call_and_its_result_pass_without_a_round_of_the_event_loop() ->
             assert is_done_at_once(gateway.from_upstream(result(3)))
             assert to_client[-1]["id"] == 3
             assert is_done_at_once(gateway.from_client(call(4, "known", '{"text": 4}')))
+            while to_client[-1]["id"] < 4:  # until all that was sent with it has come
+                await anyio.sleep(0.01)
             assert to_client[-1]["result"]["isError"]
             assert [sent["id"] for sent in to_upstream] == [1, 2, 3]
 

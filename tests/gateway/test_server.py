@@ -13,7 +13,7 @@ from mcp import Client, MCPError
 
 from retrycontract.mcp.commands import DEFAULTS
 from retrycontract.mcp.server import SILENT_WAIT
-from tests.gateway.connections import Story, run_command, text_of, twin_of
+from tests.gateway.connections import Story, run_command, text_of, together, twin_of
 from tests.serving.desk import Desk
 from tests.serving.forked import forked
 from tests.serving.service import AgentClient, Service
@@ -58,6 +58,14 @@ def test_a_call_is_checked_counted_and_blocked(tmp_path: Path, mode: str) -> Non
 
     stderr = serve(story, tmp_path, mode=mode)
     assert "Tool 'odd' cannot be checked: /type: 'objekt' is not a type" in stderr
+
+
+def test_checks_that_are_asked_for_together_are_of_different_calls(tmp_path: Path) -> None:
+    async def story(client: Client) -> None:
+        for attempts in ([1], [2, 1, 1, 1]):
+            assert await together(client, "check_tool_call", WRONG, len(attempts)) == attempts
+
+    serve(story, tmp_path)
 
 
 ASKED_WRONGLY: list[tuple[dict[str, Any], str]] = [

@@ -36,17 +36,31 @@ export class UnreachableError extends ClientError {
   override name = "UnreachableError";
 }
 
-/** Raised when the service said no: status, stable code, detail, and `candidates` where several calls could be meant. */
+/** One fault of a request: where it is, its code and what is wrong. */
+export interface Fault {
+  pointer: string;
+  code: string;
+  detail: string;
+}
+
+/**
+ * Raised when the service said no: status, stable code, detail, `errors` with pointers, and `candidates` where several
+ * calls could be meant.
+ */
 export class RefusedError extends ClientError {
   override name = "RefusedError";
   readonly status: number;
   readonly code: string;
   readonly detail: string;
+  readonly errors: readonly Fault[];
   readonly candidates: readonly string[];
 
   constructor(status: number, problem: Record<string, unknown>) {
     const detail = String(problem["detail"] ?? problem["title"] ?? "no reason was given");
-    super(`${status}: ${detail}`);
+    const given = Array.isArray(problem["errors"]) ? (problem["errors"] as Partial<Fault>[]) : [];
+    const errors = given.map((each) => ({ pointer: String(each?.pointer ?? ""), code: String(each?.code ?? ""), detail: String(each?.detail ?? "") }));
+    super([`${status}: ${detail}`, ...errors.map((each) => `  ${each.pointer || "(root)"}: ${each.detail}`)].join("\n"));
+    this.errors = errors;
     this.status = status;
     this.code = String(problem["code"] ?? "");
     this.detail = detail;
@@ -68,11 +82,11 @@ export class Connection {
   readonly #fetch: typeof globalThis.fetch;
 
   constructor(options: ClientOptions) {
-    this.url = (options.url ?? variable("RETRYCONTRACT_URL") ?? "http://127.0.0.1:8000").replace(/\/+$/, "");
-    const key = options.apiKey ?? variable("RETRYCONTRACT_API_KEY");
-    if (!key) throw new ClientError("give apiKey, or set RETRYCONTRACT_API_KEY; 'retrycontract agent create NAME' makes a key");
+    this.url = address((options.url || variable("RETRYCONTRACT_URL") || "http://127.0.0.1:8000").trim().replace(/\/+$/, ""));
+    const key = (options.apiKey || variable("RETRYCONTRACT_API_KEY") || "").trim();
+    if (!/^[!-~]+$/.test(key)) throw new ClientError("give apiKey, or set RETRYCONTRACT_API_KEY; 'retrycontract agent create NAME' makes a key");
     this.#key = key;
-    this.#patience = options.patience ?? 30;
+    this.#patience = seconds("patience", options.patience ?? 30);
     this.#fetch = options.fetch ?? globalThis.fetch;
   }
 
@@ -130,6 +144,22 @@ export class Connection {
     if (reply.status >= 400) throw new RefusedError(reply.status, (body ?? {}) as Record<string, unknown>);
     return { ...reply, body: body as T };
   }
+}
+
+/** Refuse what is no number of seconds: it would fail, or wait for ever, much later. */
+export function seconds(name: string, given: unknown): number {
+  if (typeof given !== "number" || Number.isNaN(given) || given < 0) throw new ClientError(`${name} is a number of seconds`);
+  return given;
+}
+
+/** Give an address that can be asked; what is refused is not repeated, since it may hold a password. */
+function address(given: string): string {
+  const found = /\s/.test(given) || !URL.canParse(given) ? undefined : new URL(given);
+  if (!found || !/^https?:$/.test(found.protocol) || found.username || found.password || /[?#]/.test(given)) {
+    throw new ClientError("the service's address is http:// or https:// and a host, with no user name, blank or query in it: give url, or set RETRYCONTRACT_URL");
+  }
+  if (given.endsWith(API)) throw new ClientError(`the service's address stands without ${API}, which is put behind it`);
+  return given;
 }
 
 export function sleep(seconds: number, signal?: AbortSignal): Promise<void> {

@@ -1,11 +1,11 @@
 /** The agent's side of the service: submit what a model wrote, wait, and take a person's guidance over. */
 
 import type { components } from "./api.js";
-import { ClientError, type ClientOptions, Connection, RefusedError, type Reply, sleep, UnreachableError } from "./connection.js";
+import { ClientError, type ClientOptions, Connection, type Fault, RefusedError, type Reply, seconds, sleep, UnreachableError } from "./connection.js";
 import { applyPatch, CorrectionError, type Operation } from "./patch.js";
 
 export type { components, paths } from "./api.js";
-export { ClientError, type ClientOptions, CorrectionError, RefusedError, UnreachableError };
+export { ClientError, type ClientOptions, CorrectionError, type Fault, RefusedError, UnreachableError };
 
 type Schemas = components["schemas"];
 export type Verdict = Schemas["VerdictOut"];
@@ -77,7 +77,8 @@ export class Client {
    * UnreachableError, CorrectionError, and what `signal` aborts with.
    */
   async settle<T = unknown>(tool: string, toolCallId: string, given: unknown, options: Options = {}): Promise<Settlement<T>> {
-    const { timeout, signal, ...details } = options;
+    const { timeout: limit, signal, ...details } = options;
+    const timeout = seconds("timeout", limit ?? Infinity);
     let submitted = given;
     let verdict = await this.#judged(tool, toolCallId, submitted, details, timeout, signal);
     // What a person corrected is judged like any attempt, and may leave the call Blocked: then a person is asked again.
@@ -105,9 +106,9 @@ export class Client {
   }
 
   async #judged(
-    tool: string, toolCallId: string, given: unknown, details: Details, timeout: number | undefined, signal: AbortSignal | undefined,
+    tool: string, toolCallId: string, given: unknown, details: Details, timeout: number, signal: AbortSignal | undefined,
   ): Promise<Verdict> {
-    const text = typeof given === "string" ? whole(given) : undefined;
+    const text = typeof given === "string" ? given : undefined; // JSON carries half a character, too: it gets a verdict
     const output = text === undefined ? { arguments: given ?? null } : { raw: text };
     const reply = await this.#connection.ask<Verdict>({
       method: "POST",
@@ -126,7 +127,7 @@ export class Client {
   }
 
   /** Ask by long polls until there is an answer, at most `timeout` seconds. */
-  async #polled<T>(path: string, timeout = Infinity, signal: AbortSignal | undefined): Promise<Reply<T>> {
+  async #polled<T>(path: string, timeout: number, signal: AbortSignal | undefined): Promise<Reply<T>> {
     const deadline = Date.now() + timeout * 1000;
     for (;;) {
       const wait = Math.ceil(Math.min(LONGEST_POLL, Math.max(0, (deadline - Date.now()) / 1000)));
@@ -220,11 +221,6 @@ export class Turn {
       return await this.session.client.settle<T>(tool, toolCallId, given, { ...placed, call_id: meant });
     }
   }
-}
-
-/** Escape what UTF-8 cannot carry, so that it gets a verdict like any other mistake. */
-function whole(text: string): string {
-  return text.replace(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
 }
 
 /** Leave out that the model is to wait for a person: what they said follows. */

@@ -9,8 +9,8 @@ import { applyPatch } from "../dist/patch.js";
 
 const stories = {
   /** Settle outputs in one conversation, one after the other. */
-  async settle({ outputs, tool = "pay", options = {}, client = {} }) {
-    const session = new Client(client).session();
+  async settle({ outputs, tool = "pay", options = {}, client = {}, name }) {
+    const session = new Client(client).session(name);
     const found = [];
     for (const [number, output] of outputs.entries()) {
       const { status, arguments: given, toolResult, state } = await session.settle(tool, `c${number}`, output, options);
@@ -81,8 +81,8 @@ try {
   for await (const chunk of process.stdin) chunks.push(chunk);
   console.log(JSON.stringify(await stories[process.argv[2]](JSON.parse(Buffer.concat(chunks).toString()))));
 } catch (error) {
-  const { name, message, status, code } = error;
+  const { name, message, status, code, errors } = error;
   const kinds = { RefusedError, UnreachableError, CorrectionError };
   const kind = Object.keys(kinds).find((each) => error instanceof kinds[each]);
-  console.log(JSON.stringify({ name, message, status, code, kind }));
+  console.log(JSON.stringify({ name, message, status, code, errors, kind }));
 }

@@ -40,32 +40,18 @@ def examine(now: datetime) -> list[Finding]:
     migrations = list(database.migrations())
     findings += migrations
     if all(finding.level is Level.OK for finding in migrations):
-        findings += _of_the_data(now)
+        of_the_data = (
+            database.history(), database.clock(now), database.operators(), database.first_password(),
+            database.backups(now), work.queue(now), work.readable(), work.schemas(), work.slips(), work.rotation(),
+            work.workers(now), work.messages(now), work.endpoints(now), work.certificates(now), work.second_factors(),
+            work.quarantine(),
+        )  # fmt: skip
+        try:
+            findings.extend(finding for check in of_the_data for finding in check)
+        except DatabaseError as error:
+            said = str(error).splitlines()[0]
+            findings.append(fail("database", f"It cannot be read ({said}): restore a backup, and keep what is there."))
     return findings
-
-
-def _of_the_data(now: datetime) -> Iterator[Finding]:
-    try:
-        yield from database.history()
-        yield from database.clock(now)
-        yield from database.operators()
-        yield from database.first_password()
-        yield from database.backups(now)
-        yield from work.queue(now)
-        yield from work.readable()
-        yield from work.schemas()
-        yield from work.slips()
-        yield from work.rotation()
-        yield from work.workers(now)
-        yield from work.messages(now)
-        yield from work.endpoints(now)
-        yield from work.certificates(now)
-        yield from work.second_factors()
-        yield from work.quarantine()
-    except DatabaseError as error:
-        yield fail(
-            "database", f"It cannot be read ({str(error).splitlines()[0]}): restore a backup, and keep what is there."
-        )
 
 
 class Command(BaseCommand):

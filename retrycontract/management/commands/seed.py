@@ -49,19 +49,20 @@ class Command(BaseCommand):
             and Call.objects.exclude(agent__name__startswith=PREFIX).exclude(agent__name=AGENT).exists()
         ):
             raise CommandError("The database holds real calls; --beside-real-calls plants others among them.")
+
+        def report(done: int) -> None:
+            if done % REPORTED_EVERY == 0:
+                self.stdout.write(f"{done:,} calls …")
+                self.stdout.flush()
+
         last = Call.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
         now, size, started = timezone.now(), database_size(), time.monotonic()
         # With the newest key: planted a second time, the same seed must not make the same ids again.
         planter = Planter(now - timedelta(days=days), now, random.Random(f"{seed}:{last}"))  # noqa: S311 - no secret
-        planter.plant(calls, waiting=waiting, report=self._report)
+        planter.plant(calls, waiting=waiting, report=report)
         took = time.monotonic() - started
         each = (database_size() - size) / calls
         self.stdout.write(f"Made {calls:,} calls in {took:.1f} s: {calls / took:,.0f} calls/s, {each:,.0f} bytes/call.")
-
-    def _report(self, done: int) -> None:
-        if done % REPORTED_EVERY == 0:
-            self.stdout.write(f"{done:,} calls …")
-            self.stdout.flush()
 
 
 def database_size() -> int:

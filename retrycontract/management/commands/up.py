@@ -78,7 +78,14 @@ class Command(BaseCommand):
         executor = MigrationExecutor(connection)
         plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
         if plan and executor.loader.applied_migrations and connection.vendor == "sqlite":
-            self.stdout.write(f"Copied the database to {_copy_database()} before migrating it.")
+            source = Path(connection.settings_dict["NAME"])
+            target = source.with_name(f"before-migration-{timezone.now():%Y%m%d-%H%M%S}.sqlite3")
+            with closing(sqlite3.connect(source)) as database:
+                database.execute("VACUUM INTO ?", (str(target),))
+            target.chmod(0o600)
+            for old in sorted(source.parent.glob("before-migration-*.sqlite3"))[:-BACKUPS]:
+                old.unlink()
+            self.stdout.write(f"Copied the database to {target} before migrating it.")
         if plan:
             new = "" if executor.loader.applied_migrations else "a new database: "
             logger.info(f"Migrating {new}{len(plan)} steps")  # noqa: G004 - said once, to a person who waits
@@ -203,15 +210,3 @@ def check_free(host: str, port: int) -> None:
         except (OSError, UnicodeError, TypeError) as error:  # the latter two are of a name that is no text
             reason = f"{host}:{port} cannot be used ({getattr(error, 'strerror', None) or 'this is no name of a host'})"
             raise CommandError(f"{reason}; choose another with --port.") from None
-
-
-def _copy_database() -> Path:
-    """Copy the database as it is before a migration, and drop the oldest copies."""
-    source = Path(connection.settings_dict["NAME"])
-    target = source.with_name(f"before-migration-{timezone.now():%Y%m%d-%H%M%S}.sqlite3")
-    with closing(sqlite3.connect(source)) as database:
-        database.execute("VACUUM INTO ?", (str(target),))
-    target.chmod(0o600)
-    for old in sorted(source.parent.glob("before-migration-*.sqlite3"))[:-BACKUPS]:
-        old.unlink()
-    return target

@@ -33,7 +33,10 @@ def answers() -> Iterator[Finding]:
         # The first line only: what follows may show where and as whom we tried.
         yield fail("database", f"It does not answer ({str(error).splitlines()[0]}): is it running, and is there room?")
     else:
-        yield from _PROMISES.get(connection.vendor, _unknown)()
+        if (promises := _PROMISES.get(connection.vendor)) is None:
+            yield fail("database", f"{connection.vendor} is not supported: use SQLite or PostgreSQL.")
+        else:
+            yield from promises()
 
 
 def migrations() -> Iterator[Finding]:
@@ -172,10 +175,6 @@ def _postgresql() -> Iterator[Finding]:
         )
     else:
         yield ok("database", f"{version}, synchronous_commit {commit}.")
-
-
-def _unknown() -> Iterator[Finding]:
-    yield fail("database", f"{connection.vendor} is not supported: use SQLite or PostgreSQL.")
 
 
 _PROMISES: dict[str, Callable[[], Iterator[Finding]]] = {"sqlite": _sqlite, "postgresql": _postgresql}

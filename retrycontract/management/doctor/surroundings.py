@@ -189,7 +189,8 @@ def patches(program: str, major: int, minor: int, patch: int) -> Iterator[Findin
         oldest, why = OLDEST_PATCH.get(series, (0, ""))
         here = minor if series.count(".") == 0 else patch
         if here < oldest:
-            yield warn("versions", f"{series.replace(':', ' ')}.{here} is old: {why}. Take {oldest} or newer.")
+            known = series.replace(":", " ")
+            yield warn("versions", f"{known}.{here} is old: {why}. Take {known}.{oldest} or newer.")
 
 
 def static_files() -> Iterator[Finding]:
@@ -212,9 +213,10 @@ def configuration() -> Iterator[Finding]:
     if not path.exists():
         # A path that somebody gave is meant to be there; the usual one may be.
         is_named = path != ServiceSettings.model_fields["config_file"].default
-        told = warn if is_named else ok
-        named = ", though RETRYCONTRACT_CONFIG_FILE names it" if is_named else ""
-        yield told("config file", f"{path} is not there{named}; the defaults hold.")
+        if is_named:
+            yield fail("config file", f"{path} is gone. The service will not start again without it.")
+        else:
+            yield ok("config file", f"{path} is not there; the defaults hold.")
         return
     try:
         changed = load_configuration(path, os.environ) != settings.CONTRACT

@@ -141,11 +141,16 @@ def messages(now: datetime) -> Iterator[Finding]:
 def endpoints(now: datetime) -> Iterator[Finding]:
     """Look for systems that are told nothing, though they were to be."""
     gone = WebhookEndpoint.objects.filter(gone_at__isnull=False).count()
-    closed = [endpoint for endpoint in WebhookEndpoint.objects.filter(is_active=True) if not _is_open(endpoint, now)]
+    closed = 0
+    for endpoint in WebhookEndpoint.objects.filter(is_active=True):
+        try:
+            closed += not (endpoint.secrets_at(now) and endpoint.address)
+        except UnreadableError:
+            closed += 1
     if closed:
         yield fail(
             "endpoints",
-            f"What {len(closed)} keep sealed cannot be opened, so they are told nothing: add the key it was sealed "
+            f"What {closed} keep sealed cannot be opened, so they are told nothing: add the key it was sealed "
             "with to RETRYCONTRACT_ENCRYPTION_KEYS, or type the address again and make a new secret in the admin.",
         )
     if gone:
@@ -165,7 +170,19 @@ def certificates(now: datetime) -> Iterator[Finding]:
         if target.scheme != "https":
             continue
         try:
-            ends = _certificate_ends(target.hostname or "", target.port)
+            may_be_private = settings.RETRYCONTRACT.allow_private_webhooks
+            connection = PinnedConnection(
+                target.hostname or "",
+                target.port,
+                is_secure=True,
+                allow_private=may_be_private,
+                resolver=resolve,
+                seconds=BROKER_SECONDS,
+            )
+            with closing(connection):
+                within(2 * BROKER_SECONDS, connection.connect, abort=connection.abort)  # a name may never be found
+                told: Any = cast("ssl.SSLSocket", connection.sock).getpeercert()
+            ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(told["notAfter"]), UTC)
         except (OSError, UndeliveredError) as error:
             reason = getattr(error, "verify_message", "") or str(error) or type(error).__name__
             yield warn("certificates", f"{name} cannot be reached safely ({visible(reason)}): nothing is sent there.")
@@ -174,17 +191,6 @@ def certificates(now: datetime) -> Iterator[Finding]:
             yield warn("certificates", f"That of {name} ends on {ends:%Y-%m-%d}: have its owner renew it.")
         else:
             yield ok("certificates", f"That of {name} holds until {ends:%Y-%m-%d}.")
-
-
-def _certificate_ends(host: str, port: int | None) -> datetime:
-    may_be_private = settings.RETRYCONTRACT.allow_private_webhooks
-    connection = PinnedConnection(
-        host, port, is_secure=True, allow_private=may_be_private, resolver=resolve, seconds=BROKER_SECONDS
-    )
-    with closing(connection):
-        within(2 * BROKER_SECONDS, connection.connect, abort=connection.abort)  # a name may never be found
-        told: Any = cast("ssl.SSLSocket", connection.sock).getpeercert()
-    return datetime.fromtimestamp(ssl.cert_time_to_seconds(told["notAfter"]), UTC)
 
 
 def second_factors() -> Iterator[Finding]:
@@ -243,13 +249,6 @@ def _opens(sealed: bytes) -> bool:
     except UnreadableError:
         return False
     return True
-
-
-def _is_open(endpoint: WebhookEndpoint, now: datetime) -> bool:
-    try:
-        return bool(endpoint.secrets_at(now) and endpoint.address)
-    except UnreadableError:
-        return False
 
 
 def _span(passed: timedelta) -> str:

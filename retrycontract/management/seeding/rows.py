@@ -131,12 +131,10 @@ class Planter:
         """Give so many copies from a time to the end, each of a story that may begin then."""
         for index in range(number):
             at = begin + (self.end - begin) / number * (index + self.chance.random())
-            yield self._copy_of(stories_at(at), templates, at)
-
-    def _copy_of(self, stories: Sequence[Story], templates: Templates, at: datetime) -> tuple[datetime, CallTemplate]:
-        sums = list(accumulate(story.share for story in stories))
-        template = self.chance.choice(templates[stories[bisect(sums, self.chance.randrange(sums[-1]))].plot])
-        return min(at, self.end - template.lasted), template
+            stories = stories_at(at)
+            sums = list(accumulate(story.share for story in stories))
+            template = self.chance.choice(templates[stories[bisect(sums, self.chance.randrange(sums[-1]))].plot])
+            yield min(at, self.end - template.lasted), template
 
     def _write(self, chunk: list[tuple[datetime, CallTemplate]]) -> None:
         rows: dict[type[Model], list[tuple[Any, ...]]] = {model: [] for model in COPIED}

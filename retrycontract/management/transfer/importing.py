@@ -285,17 +285,13 @@ def _check_forward(path: Path) -> None:
             pointing = model._base_manager.filter(**{f"{reference.name}__isnull": False})
             lost = pointing.filter(~there).order_by("pk").first()
             if lost is not None:
-                raise UnreadableExportError(_line_of(path, lost), f"{reference.attname} {LOST}")
+                wanted, key = label(model), model._meta.pk.attname
+                with path.open(encoding="utf-8") as lines:
+                    rows = ((at, line["row"]) for at, line in _parsed(lines) if line.get("model") == wanted)
+                    number = next(at for at, row in rows if row[key] == lost.pk)
+                raise UnreadableExportError(number, f"{reference.attname} {LOST}")
 
 
 def _points_forward(reference: ForeignKey[Any, Any]) -> bool:
     order: list[Any] = moved_models()
     return order.index(reference.related_model) > order.index(reference.model)
-
-
-def _line_of(path: Path, row: Model) -> int:
-    wanted, key = label(type(row)), row._meta.pk.attname
-    with path.open(encoding="utf-8") as lines:
-        return next(
-            number for number, line in _parsed(lines) if line.get("model") == wanted and line["row"][key] == row.pk
-        )

@@ -33,8 +33,25 @@ class LinkedRow:
 def encode(instance: Model) -> dict[str, Any]:
     """Write a row as JSON values."""
     model = type(instance)
-    values = {column.attname: _encoded(column, instance) for column in model._meta.concrete_fields}
-    return values | {link.name: _linked(instance, link) for link in links(model)}
+    values: dict[str, Any] = {}
+    for column in model._meta.concrete_fields:
+        value = values[column.attname] = getattr(instance, column.attname)
+        is_json = (
+            isinstance(column, JSONText | JSONField) or value is None or isinstance(value, bool | int | float | str)
+        )
+        if not is_json and isinstance(column, BinaryField):
+            values[column.attname] = base64.b64encode(bytes(value)).decode("ascii")
+        elif not is_json:
+            values[column.attname] = column.value_to_string(instance)
+    for link in links(model):
+        # Sorted here: the rows were read together with those of their neighbours.
+        rows = list(getattr(instance, link.name).all())
+        if link.related_model in MADE_BY_MIGRATIONS:
+            kinds = ((row.content_type, row.codename) for row in rows)
+            values[link.name] = sorted([kind.app_label, kind.model, codename] for kind, codename in kinds)
+        else:
+            values[link.name] = sorted(row.pk for row in rows)
+    return values
 
 
 def decode(model: type[Model], values: Any) -> LinkedRow:
@@ -47,15 +64,6 @@ def decode(model: type[Model], values: Any) -> LinkedRow:
         raise RowError(f"the fields of {model._meta.label_lower} differ from ours: {', '.join(sorted(wrong))}")
     decoded = {name: _decoded(column, values[name]) for name, column in columns.items()}
     return LinkedRow(model(**decoded), {name: _members(link, values[name]) for name, link in sets.items()})
-
-
-def _encoded(column: Field[Any, Any], instance: Model) -> Any:
-    value = getattr(instance, column.attname)
-    if isinstance(column, JSONText | JSONField) or value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(column, BinaryField):
-        return base64.b64encode(bytes(value)).decode("ascii")
-    return column.value_to_string(instance)
 
 
 def _decoded(column: Field[Any, Any], value: Any) -> Any:
@@ -73,29 +81,20 @@ def _decoded(column: Field[Any, Any], value: Any) -> Any:
         raise RowError(f"{column.attname} is not what a {column.get_internal_type()} holds") from None
 
 
-def _linked(instance: Model, link: ManyToManyField[Any, Any]) -> list[Any]:
-    # Sorted here: the rows were read together with those of their neighbours.
-    rows = list(getattr(instance, link.name).all())
-    if link.related_model in MADE_BY_MIGRATIONS:
-        return sorted([row.content_type.app_label, row.content_type.model, row.codename] for row in rows)
-    return sorted(row.pk for row in rows)
-
-
 def _members(link: ManyToManyField[Any, Any], members: Any) -> list[Any]:
     """Give the keys of linked rows."""
     if not isinstance(members, list):
         raise RowError(f"{link.name} is no list")
     if link.related_model not in MADE_BY_MIGRATIONS:
         return members
-    return [_permission(link, member) for member in members]
-
-
-def _permission(link: ManyToManyField[Any, Any], name: Any) -> Any:
-    try:
-        app_label, model, codename = name
-        return Permission.objects.get_by_natural_key(codename, app_label, model).pk
-    except (TypeError, ValueError, ObjectDoesNotExist):
-        raise RowError(f"{link.name} names a permission that is not known here") from None
+    keys = []
+    for name in members:
+        try:
+            app_label, model, codename = name
+            keys.append(Permission.objects.get_by_natural_key(codename, app_label, model).pk)
+        except (TypeError, ValueError, ObjectDoesNotExist):
+            raise RowError(f"{link.name} names a permission that is not known here") from None
+    return keys
 
 
 APPS = ("auth", "retrycontract")
@@ -121,13 +120,21 @@ def moved_models() -> list[type[Model]]:
     found = [model for app in APPS for model in apps.get_app_config(app).get_models() if not model._meta.proxy]
     left = [model for model in found if model not in MADE_BY_MIGRATIONS and label(model) not in STAYING]
     ordered: list[type[Model]] = []
+    wishes = {
+        model: {*targets_of(model), *(link.related_model for link in links(model))} - set(MADE_BY_MIGRATIONS)
+        for model in left
+    }
     while left:
-        ready = [model for model in left if _needs(model) <= {*ordered, model}]
+        ready = [
+            model
+            for model in left
+            if {field.related_model for field in references(model) if not field.null} <= {*ordered, model}
+        ]
         if not ready:
             names = ", ".join(model._meta.label for model in left)
             raise RuntimeError(f"these models need each other: {names}; make one of their references nullable")
         # One at a time: of those that may come, those that need nothing of the others at all come first.
-        chosen = min(ready, key=lambda model: (bool(_wishes(model) - {*ordered, model}), left.index(model)))
+        chosen = min(ready, key=lambda model: (bool(wishes[model] - {*ordered, model}), left.index(model)))
         ordered.append(chosen)
         left.remove(chosen)
     return ordered
@@ -169,11 +176,3 @@ def tables_of(models: Iterable[type[Model]]) -> list[type[Model]]:
         throughs: list[Any] = [link.remote_field.through for link in links(model)]
         found += [model, *throughs]
     return found
-
-
-def _needs(model: type[Model]) -> set[Any]:
-    return {field.related_model for field in references(model) if not field.null}
-
-
-def _wishes(model: type[Model]) -> set[Any]:
-    return {*targets_of(model), *(link.related_model for link in links(model))} - set(MADE_BY_MIGRATIONS)
