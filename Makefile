@@ -21,8 +21,12 @@ ARGS ?=
 # together, and those of a module do (tests/conftest.py). PostgreSQL needs a core of its own to keep its lock's time.
 CORES := $(shell $(PYTHON) -c 'import os; print(max(os.cpu_count() or 2, 2))')
 WORKERS ?= $(shell expr $(CORES) + 1)
-SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadgroup
-ON_POSTGRESQL := RETRYCONTRACT_TEST_DATABASE=postgresql $(BIN)/python -m pytest --numprocesses $(CORES) --dist loadgroup
+SIDE_BY_SIDE = --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
+# A second is saved to each process that does without this plug-in, which one module of the soak needs.
+PYTEST := $(BIN)/python -m pytest -p no:schemathesis
+ON_POSTGRESQL := RETRYCONTRACT_TEST_DATABASE=postgresql $(PYTEST) --numprocesses $(CORES) --dist loadgroup --no-loadscope-reorder
+# What is written once is read by every process of a run, and there are hundreds: empty means no.
+test test-fast soak: export PYTHONDONTWRITEBYTECODE :=
 
 # What the benchmarks compare with stays out of the project's own environment.
 PEERS := benchmarks/.venv-peers
@@ -42,11 +46,12 @@ run: $(VENV)/.run ## start the service with demo data on http://127.0.0.1:8000
 	@$(BIN)/python -m retrycontract up
 
 test: $(VENV)/.dev $(VENV)/.services ## run every test but the soak; those of the database once more on PostgreSQL
-	$(BIN)/python -m pytest $(or $(ARGS),$(SIDE_BY_SIDE))
+	$(PYTEST) $(or $(ARGS),$(SIDE_BY_SIDE))
 	$(if $(ARGS),,$(ON_POSTGRESQL) $(WHERE_DATABASES_DIFFER))
 
+test-fast: WORKERS = $(CORES)
 test-fast: $(VENV)/.dev ## run the tests that need neither a browser nor another process
-	$(BIN)/python -m pytest -m "not (soak or browser or services or processes)" $(or $(ARGS),$(SIDE_BY_SIDE) $(FAST))
+	$(PYTEST) -m "not (soak or browser or services or processes)" $(or $(ARGS),$(SIDE_BY_SIDE) $(FAST))
 
 SOAK := -m "soak or hypothesis" --hypothesis-profile=soak
 soak: export RETRYCONTRACT_SCREENSHOTS ?= screenshots
@@ -156,7 +161,7 @@ $(VENV)/.peers: benchmarks/peers.lock | $(BIN)/python
 	@touch $@
 
 # uv where it is at hand, else the environment's own pip, else (no ensurepip: Debian without python3-venv) the system's.
-INSTALL = $(or $(shell command -v uv >/dev/null 2>&1 && echo uv pip install --quiet --python $(BIN)/python), \
+INSTALL = $(or $(shell command -v uv >/dev/null 2>&1 && echo uv pip install --quiet --compile-bytecode --python $(BIN)/python), \
 	$(shell test -x $(BIN)/pip && echo $(BIN)/python -m pip $(PIP_OPTIONS)), \
 	$(PYTHON) -m pip --python $(BIN)/python $(PIP_OPTIONS))
 PIP_OPTIONS := install -qq --disable-pip-version-check --no-input

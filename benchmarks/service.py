@@ -146,7 +146,7 @@ class Site:
 def embedded() -> Iterator[Site]:
     """Run everything in one process on SQLite, as `retrycontract up` does."""
     with tempfile.TemporaryDirectory(prefix="retrycontract-bench-") as folder:
-        yield from _site(Service(Path(folder), dict(FLOOR)))
+        yield from _site(Service(Path(folder), dict(FLOOR), anew=True))
 
 
 @contextmanager
@@ -163,7 +163,7 @@ def scaled() -> Iterator[Site]:
             "RETRYCONTRACT_JUDGE": "worker",
         }
         servers = [server.process for server in (postgresql, redis) if server.process]
-        service = ScaledService(Path(folder), environment, webs=1, application="benchmarks.floor_worker")
+        service = ScaledService(Path(folder), environment, webs=1, application="benchmarks.floor_worker", anew=True)
         yield from _site(service, servers)
 
 

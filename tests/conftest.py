@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import re
+from collections import Counter
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -29,7 +30,7 @@ from tests.serving.servers import (
     running_postgresql,
     running_redis,
 )
-from tests.serving.service import Service
+from tests.serving.service import Service, shared_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,12 +50,14 @@ STARTS_ONE_FOR_ALL = frozenset({"service", "judged_service"})
 STARTS_PROGRAMS = frozenset(
     {"start_service", "postgresql", "redis", "own_redis", "own_postgresql", "telling", "doomed"}
 )
+ABOUT_MS = {"browser": 4_000, "processes": 800, "django_db": 60}  # what a test takes, by its mark
 INSTALLS = frozenset({"node", "python", "litellms_python"})  # into one folder, which two at once would spoil
 
 
 def pytest_configure() -> None:
-    """See to it that nothing outlives this run."""
+    """See to it that nothing outlives this run, and that its processes share a first start."""
     watch_over_this_run()
+    shared_folder()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -63,9 +66,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if is_soak or collection_path.name != "test_schemathesis.py" else True
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what starts programs, and bring together what shares one."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Mark what starts programs, bring together what shares one, and begin with what takes longest."""
     for item in items:
         names = set(getattr(item, "fixturenames", ()))
         shared = STARTS_ONE_FOR_ALL & names
@@ -78,10 +81,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if group == "judged_service":
             group += getattr(item, "callspec").params["judged_service"]  # noqa: B009 - only some items have it
         item.add_marker(pytest.mark.xdist_group(group))
-        # A machine that others load lets a test miss its time, and no two runs share one order: the report names what
-        # needed a second try.
-        if os.environ.get("CI") and config.pluginmanager.hasplugin("rerunfailures"):
+        # A machine that others load lets what waits for a program miss its time: the report names what needed a second
+        # try. The plug-in asks its server over a socket before each test, for 20 ms: the others have one try.
+        waits = any(map(item.get_closest_marker, ("browser", "services", "processes")))
+        if waits and os.environ.get("CI") and config.pluginmanager.hasplugin("rerunfailures"):
             item.add_marker(pytest.mark.flaky(reruns=1))
+    yield
+    if getattr(config.option, "loadgroup", False):  # in a worker
+        about: Counter[str] = Counter()
+        for item in items:
+            about[group_of(item)] += next(
+                (each for mark, each in ABOUT_MS.items() if item.get_closest_marker(mark)), 10
+            )
+        # A group that begins last and takes minutes would hold up the end of the run.
+        items.sort(key=lambda item: -about[group_of(item)])
+        for item in items:  # xdist reads the group here, and writes it where pytest 9.2 no longer looks
+            item._id = item.id.parse(f"{item.nodeid}@{group_of(item)}")
+            assert item.nodeid.endswith(group_of(item)), "the groups of this run would be none"
+
+
+def group_of(item: pytest.Item) -> str:
+    """Name the tests that this one stays together with."""
+    marker = item.get_closest_marker("xdist_group")
+    assert marker is not None
+    return str(marker.args[0])
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

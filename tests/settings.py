@@ -17,6 +17,7 @@ _folder = tempfile.mkdtemp(prefix="retrycontract-tests-")
 Path(_folder, "static").mkdir()  # whitenoise warns when it is missing
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
 os.environ["RETRYCONTRACT_DATA_DIR"] = _folder
+Path(_folder, "config.yml").touch()
 os.environ.setdefault("RETRYCONTRACT_CONFIG_FILE", str(Path(_folder, "config.yml")))
 os.environ["RETRYCONTRACT_ANSWER_HOLD_SECONDS"] = "0"  # stories about taking back set their own
 if os.environ.get("RETRYCONTRACT_TEST_DATABASE") == "postgresql" and postgresql_programs():

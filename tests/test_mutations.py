@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.mutations import MUTATIONS, Mutation
+from tests.serving.service import SHARED_BY
 from tests.test_requirements import ROOT, ROWS, TEST, files_named
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def changed(copy: Path, mutation: Mutation) -> Iterator[None]:
 def outcome(copy: Path, tests: list[str]) -> subprocess.CompletedProcess[str]:
     plugins = [word for name in PLUGINS for word in ("-p", name)]
     command = [sys.executable, "-m", "pytest", "-x", "-q", *plugins, "-m", "not browser", *tests]
-    environment = os.environ | {
+    environment = {name: value for name, value in os.environ.items() if name != SHARED_BY} | {
         "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copy), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }  # fmt: skip
     return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False, timeout=600)

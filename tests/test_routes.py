@@ -184,12 +184,14 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("address", OTHERS)
-def test_what_is_in_no_table_is_refused_to_everybody(visitors: dict[str, Visitor], address: str) -> None:
-    method, path = address.split()
-    path = of_desk(path)
-    assert {visitors[name].status(method, path) for name in ROLES} <= {LOGIN, 401, 405}
-    assert visitors["admin"].status(method, path) == 405
+def test_what_is_in_no_table_is_refused_to_everybody(visitors: dict[str, Visitor]) -> None:
+    let_in = {}
+    for address in OTHERS:
+        method, path = address.split()
+        answers = [visitors[name].status(method, of_desk(path)) for name in ROLES]
+        if not {*answers} <= {LOGIN, 401, 405} or answers[ROLES.index("admin")] != 405:
+            let_in[address] = answers
+    assert let_in == {}
 
 
 def filled(path: str) -> str:

@@ -35,8 +35,9 @@ class Setup:
 
     def __init__(self, settings: Settings, database: Path) -> None:
         self.settings, self.database, self.folder = settings, database, database.parent / "data"
-        made = load({"RETRYCONTRACT_DATA_DIR": str(self.folder), "RETRYCONTRACT_CONFIG_FILE": str(self.config)})
+        self.folder.mkdir(mode=0o700, exist_ok=True)
         self.config.touch(mode=0o600)
+        made = load({"RETRYCONTRACT_DATA_DIR": str(self.folder), "RETRYCONTRACT_CONFIG_FILE": str(self.config)})
         settings.RETRYCONTRACT = made
 
     @property
@@ -259,7 +260,7 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (open_key, "FAIL", "keys", "chmod 600"),
     (lose_key, "FAIL", "keys", "put it back"),
     (spoil_config, "FAIL", "config file", "max_attempts"),
-    (lose_config, "warn", "config file", "is not there, though RETRYCONTRACT_CONFIG_FILE names it"),
+    (lose_config, "FAIL", "config file", "will not start again without it"),
     (change_config, "warn", "config file", "restart the service"),
     (setting(debug=True), "warn", "debug", "unset it"),
     (setting(debug=True, allowed_hosts=["a.example"]), "FAIL", "debug", "unset it"),

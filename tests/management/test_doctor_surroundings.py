@@ -25,10 +25,10 @@ from tests.management.test_doctor import service as service
 @pytest.mark.parametrize(
     ("program", "version", "told"),
     [
-        ("redis", (7, 4, 5), "redis 7.4.5 is old: CVE-2025-49844, .*Take 6 or newer"),
+        ("redis", (7, 4, 5), "redis 7.4.5 is old: CVE-2025-49844, .*Take redis 7.4.6 or newer"),
         ("redis", (7, 4, 6), ""),
         ("redis", (8, 9, 0), ""),
-        ("postgres", (17, 9, 0), "postgres 17.9 is old: CVE-2026-6473"),
+        ("postgres", (17, 9, 0), "postgres 17.9 is old: CVE-2026-6473.* Take postgres 17.10 or newer"),
         ("redis", (8, 6, 2), "redis 8.6.2 is old: CVE-2026-23479"),
         ("postgres", (17, 10, 0), ""),
         ("python", (3, 11, 7), "python 3.11.7 is old"),

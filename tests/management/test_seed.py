@@ -24,7 +24,7 @@ def planted() -> list[tuple[object, ...]]:
     return list(Call.objects.order_by("pk").values_list("state", "tool_name", "attempts_made", "fingerprint"))
 
 
-def test_planted_calls_are_what_history_and_counts_say() -> None:
+def test_planted_calls_are_what_history_counts_and_records_of_answers_say() -> None:
     assert printed("seed", "--calls", "600", "--days", "2").startswith("Made 600 calls in ")
     assert Call.objects.count() == 600
     assert set(Call.objects.values_list("state", flat=True)) >= {
@@ -39,10 +39,6 @@ def test_planted_calls_are_what_history_and_counts_say() -> None:
     blocked = set(Call.objects.blocked().values_list("pk", flat=True))
     assert set(Escalation.objects.open().values_list("call", flat=True)) == blocked
     assert not Event.objects.filter(call__isnull=False).exclude(stored_at=F("at")).exists()
-
-
-def test_records_of_answers_say_what_became_of_the_planted_ones() -> None:
-    printed("seed", "--calls", "600", "--days", "2")
     for record in AnswerRecord.objects.all():
         given = Guidance.objects.filter(record=record)
         assert record.given == given.count() > 0
@@ -54,7 +50,7 @@ def test_records_of_answers_say_what_became_of_the_planted_ones() -> None:
 
 
 def test_a_planted_call_goes_on_as_any_other() -> None:
-    printed("seed", "--calls", "600", "--days", "2")
+    printed("seed", "--calls", "60", "--waiting", "10")
     call = Call.objects.blocked().select_related("agent").latest("pk")
     answer(call, make_user())
     tool = next(tool for tools in TOOLS.values() for tool in tools if tool.name == call.tool_name)

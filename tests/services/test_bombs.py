@@ -57,19 +57,19 @@ def assert_all_are_told(seen: Seen, name: str) -> None:
 
 
 def test_bombs_hold_up_nobody_in_one_process(tmp_path: Path) -> None:
-    with running(Service(tmp_path / "data", UNMETERED)) as service:
+    with running(Service(tmp_path / "data", UNMETERED, anew=True)) as service:
         ours = bombard(service, CHOSEN, keys=3, at_once=3)
     assert_all_are_told(ours, "one process, three at once")
     worst = known()[1:5]
     for without in ("child", "table"):
-        with running(Unprotected(tmp_path / without, UNMETERED, without=without)) as service:
+        with running(Unprotected(tmp_path / without, UNMETERED, anew=True, without=without)) as service:
             control = bombard(service, worst, keys=2, at_once=2, alone=2)
         show(control, f"**one process without the {without}**")
         assert max(control.livez) > 2 * max(ours.livez), without
 
 
 def test_fifty_bombs_of_one_key_hold_up_nobody_in_one_process(tmp_path: Path) -> None:
-    with running(Service(tmp_path / "data")) as service:
+    with running(Service(tmp_path / "data", anew=True)) as service:
         assert_all_are_told(bombard(service, one_key(), keys=1, at_once=50), "one process, one key, 50 in flight")
 
 
@@ -82,7 +82,7 @@ def test_bombs_hold_up_nobody_scaled_out(tmp_path: Path, name: str, keys: int, a
     with running_redis() as redis, running_postgresql() as postgresql:
         environment = {"RETRYCONTRACT_DATABASE_URL": postgresql.new_database(), "RETRYCONTRACT_REDIS_URL": redis.url}
         metered = UNMETERED if keys > 1 else {}
-        service = ScaledService(tmp_path / "data", environment | metered, webs=2, workers=2)
+        service = ScaledService(tmp_path / "data", environment | metered, webs=2, workers=2, anew=True)
         try:
             service.start()
             bombs = CHOSEN if keys > 1 else one_key()

@@ -117,7 +117,7 @@ def make_chaos(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Calla
 
         def make(**environment: str) -> Chaos:
             own = {"RETRYCONTRACT_REDIS_URL": redis.url, "RETRYCONTRACT_LEASE_SECONDS": str(LEASE_SECONDS)}
-            service = scaled(request, tmp_path / "data", environment=own | environment, webs=1, workers=2)
+            service = scaled(request, tmp_path / "data", environment=own | environment, webs=1, workers=2, anew=True)
             started.append(service)
             service.start()
             return Chaos(service, redis)

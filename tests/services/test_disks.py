@@ -44,7 +44,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
 
 def test_a_full_disk_refuses_for_the_moment_and_loses_nothing(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk:
-        service = Service(disk / "data")
+        service = Service(disk / "data", anew=True)
         service.start()
         storm = Storm(service, threads=3)
 
@@ -75,7 +75,7 @@ def test_a_full_disk_refuses_for_the_moment_and_loses_nothing(tmp_path: Path) ->
 
 
 def test_a_restore_under_load_has_all_that_was_answered_before_the_backup(tmp_path: Path) -> None:
-    service = Service(tmp_path / "data")
+    service = Service(tmp_path / "data", anew=True)
     service.start()
     storm = Storm(service, threads=3)
     try:
@@ -139,7 +139,7 @@ def test_a_power_loss_that_drops_what_was_not_synced_loses_nothing_that_was_answ
     subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)], input=SYNCED.encode(), check=True)
     shadow.mkdir()
     watched = {"LD_PRELOAD": str(library), "DISK": str(data), "DISK_SYNCED": str(shadow)}
-    service = Service(data, watched | ({"DISK_LIES": "yes"} if lies else {}))
+    service = Service(data, watched | ({"DISK_LIES": "yes"} if lies else {}), anew=True)
     missing = answered = 0
     for loss in range(1 if lies else ROUNDS):
         service.start()

@@ -63,7 +63,9 @@ def scaled(
         "RETRYCONTRACT_SWEEP_SECONDS": "1",
         "RETRYCONTRACT_CHECK_SECONDS": "8",  # so long that others' attempts come to their verdicts meanwhile
     }
-    with running(ScaledService(tmp_path_factory.mktemp("outages") / "data", environment, webs=1, workers=1)) as service:
+    with running(
+        ScaledService(tmp_path_factory.mktemp("outages") / "data", environment, webs=1, workers=1, anew=True)
+    ) as service:
         yield service
 
 

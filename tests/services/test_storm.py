@@ -121,7 +121,7 @@ def scaled_service(folder: Path) -> Iterator[Faults]:
             "RETRYCONTRACT_DATABASE_URL": postgresql.new_database(), "RETRYCONTRACT_REDIS_URL": redis.url,
             "RETRYCONTRACT_JUDGE": "worker", "RETRYCONTRACT_LEASE_SECONDS": "6",
         }  # fmt: skip
-        service = ScaledService(folder / "data", environment, webs=2, workers=2)
+        service = ScaledService(folder / "data", environment, webs=2, workers=2, anew=True)
         try:
             service.start()
             yield Faults(service, redis, postgresql)
@@ -165,7 +165,7 @@ def test_a_clock_that_jumps_loses_and_doubles_nothing(tmp_path: Path) -> None:
     clock.write_text("+0", encoding="ascii")
     faked = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
              "DONT_FAKE_MONOTONIC": "1", "RETRYCONTRACT_JUDGE": "worker"}  # fmt: skip
-    service = Service(tmp_path / "data", faked)
+    service = Service(tmp_path / "data", faked, anew=True)
     service.start()
     storm = Storm(service, threads=3)
     try:
@@ -207,7 +207,7 @@ def kill_often(service: Service, kills: int, pause: Callable[[], float]) -> int:
 
 
 def test_a_storm_on_one_process_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    service, random = Service(tmp_path / "data"), Random(7)
+    service, random = Service(tmp_path / "data", anew=True), Random(7)
     service.start()
     storm = Storm(service, threads=3)
     try:

@@ -7,6 +7,7 @@ longer than all of the rest. `tests/cli/test_terminal.py` begins with nothing.
 from __future__ import annotations
 
 import atexit
+import fcntl
 import json
 import os
 import shutil
@@ -23,9 +24,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tests.serving.forked import forked
+
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 180  # a hang guard: a quiet machine migrates a new database in a few
 DATABASE = "retrycontract.sqlite3"
+SHARED_BY = "TESTS_SHARE"
 FIRST_START = """
 import os
 from pathlib import Path
@@ -51,18 +55,27 @@ for line in sys.stdin:
 """
 
 
+def shared_folder() -> Path:
+    """Give the folder that all processes of a run share: who asks first makes it, and clears it away at its end."""
+    if SHARED_BY not in os.environ:
+        os.environ[SHARED_BY] = tempfile.mkdtemp(prefix="retrycontract-first-")
+        atexit.register(shutil.rmtree, os.environ[SHARED_BY], ignore_errors=True)
+    return Path(os.environ[SHARED_BY])
+
+
 @cache
 def first_data() -> Path:
     """Make what a new data folder gets at the first start, less its keys."""
-    folder = Path(tempfile.mkdtemp(prefix="retrycontract-first-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    environment = Service(folder)._environ()
-    made = subprocess.run(
-        [sys.executable, "-c", FIRST_START], cwd=ROOT, env=environment, capture_output=True, text=True
-    )
-    assert made.returncode == 0, made.stderr
-    for name in ("secret_key", "encryption_key"):
-        (folder / name).unlink()
+    folder, begun = shared_folder() / "made", shared_folder() / "begun"
+    with (shared_folder() / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            command, environment = [sys.executable, "-c", FIRST_START], Service(begun)._environ()
+            made = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+            assert made.returncode == 0, made.stderr
+            for name in ("secret_key", "encryption_key"):
+                (begun / name).unlink()
+            begun.rename(folder)
     return folder
 
 
@@ -86,6 +99,7 @@ class Service:
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
     operator_password: str = ""
+    anew: bool = False  # start Python, fork nothing: for who weighs it, limits it, or kills it at any moment
     _console: subprocess.Popen[str] | None = None
 
     @property
@@ -101,7 +115,9 @@ class Service:
     def start(self) -> None:
         """Start the service and wait until it says that it is ready."""
         if not (self.data_dir / DATABASE).exists():
-            shutil.copytree(first_data(), self.data_dir, dirs_exist_ok=True)
+            shutil.copytree(
+                first_data(), self.data_dir, ignore=shutil.ignore_patterns("config.yml"), dirs_exist_ok=True
+            )
         self.port = self.port or _free_port()
         seen = len(self.log) if (self.data_dir / "service.log").exists() else 0
         with (self.data_dir / "service.log").open("ab") as log:
@@ -202,15 +218,22 @@ class Service:
         return Answer(response.status, found, json.loads(text) if is_json else None, text)
 
     def _manage(self, command: str) -> list[str]:
-        return [sys.executable, str(ROOT / "manage.py"), command]
+        return self._python(str(ROOT / "manage.py"), command)
+
+    def _python(self, *arguments: str) -> list[str]:
+        return [sys.executable, *arguments] if self.anew else forked(*arguments)
 
     def _environ(self) -> dict[str, str]:
         # Only what a shell would have: nothing of the tests' own settings may leak into the service.
         ours = ("RETRYCONTRACT", "DJANGO")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+        config = self.data_dir / "config.yml"
+        if not config.exists():  # empty: not the one that may stand where the tests are run
+            self.data_dir.mkdir(parents=True, exist_ok=True)
+            config.touch()
         return inherited | {
             "RETRYCONTRACT_DATA_DIR": str(self.data_dir),
-            "RETRYCONTRACT_CONFIG_FILE": str(self.data_dir / "config.yml"),
+            "RETRYCONTRACT_CONFIG_FILE": str(config),
             "PYTHONUNBUFFERED": "1",
             "RETRYCONTRACT_ANSWER_HOLD_SECONDS": "0",  # what is not about taking back does not wait for it
             **self.environment,

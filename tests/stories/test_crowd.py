@@ -50,7 +50,7 @@ class SmallShell(Service):
 
 @pytest.fixture
 def small_service(tmp_path: Path) -> Iterator[Service]:
-    with running(SmallShell(tmp_path / "data", {"RETRYCONTRACT_METRICS_TOKEN": TOKEN})) as service:
+    with running(SmallShell(tmp_path / "data", {"RETRYCONTRACT_METRICS_TOKEN": TOKEN}, anew=True)) as service:
         yield service
 
 
