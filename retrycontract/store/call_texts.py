@@ -67,6 +67,11 @@ def prepare() -> None:
             _run(statement)
 
 
+def drop() -> None:
+    """Throw the words away; the next sweep takes them anew."""
+    _run(f"DROP TABLE IF EXISTS {TABLE}")
+
+
 def is_there() -> bool:
     """Tell whether there is anything to search in; a service that never swept has nothing."""
     if connection.vendor == "sqlite":

@@ -10,17 +10,21 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 from django.core import serializers
+from django.core.management import call_command
 from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.matching import Submission
+from retrycontract.store import call_texts
 from retrycontract.store.fields import ALPHABET, JSONText, new_id
+from retrycontract.store.history import forgetting
 from retrycontract.store.models import ApiKey, AppendOnlyError, Call, Door, Event, ToolVersion
 from retrycontract.store.models.calls import MAX_CANDIDATES, candidates
 from retrycontract.store.sealing import UnreadableError, keyed_hash, seal, unseal
-from tests.factories import make_agent, make_blocked, make_tool
+from retrycontract.usecases.calls.sweep import index_calls
+from tests.factories import make_agent, make_blocked, make_call, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -219,3 +223,14 @@ def test_a_version_is_quarantined_once() -> None:
     assert version.quarantine(now)
     assert not version.quarantine(now + timedelta(hours=1))
     assert ToolVersion.objects.get(pk=version.pk).quarantined_at == now
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_emptied_database_finds_the_words_of_its_new_calls() -> None:
+    for goal in ("first", "second"):
+        make_tool(make_agent())
+        call = make_call(make_agent(), [{"service": "checkout"}], context={"goal": goal})
+        assert index_calls() == 1
+        assert call_texts.find(goal, most=9) == [call.pk]
+        with transaction.atomic(), forgetting():
+            call_command("flush", interactive=False, verbosity=0)
