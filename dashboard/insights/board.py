@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
@@ -122,6 +122,9 @@ class MarkerRow:
     before: str
     now: str
     tone: str
+    place: str  # where what began is shown
+    calls_before: str
+    calls_since: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +146,16 @@ class KnownTools:
         """Give the namespace of a tool whose name others have, too, or that nobody registered; of any other nothing."""
         return namespace if name in self.shared or (namespace, name) not in self.keys else ""
 
+    def choice(self, namespace: str, name: str) -> dict[str, str]:
+        """Choose the calls of a tool among all; of none all of them."""
+        return {"tool": name, "namespace": self.namespace(namespace, name)} if name else {}
 
-def rows_of(board: Board, span: TimeRange, choice: CutChoice, known: KnownTools) -> list[BoardRow]:
+
+def rows_of(
+    board: Board, span: TimeRange, choice: CutChoice, known: KnownTools, request: HttpRequest
+) -> list[BoardRow]:
     """Make the rows."""
-    rows = []
+    rows, back = [], {"back": request.GET.urlencode() or f"range={span.name}"}
     for rank, problem in enumerate(board.problems, 1):
         pk = known.keys.get((problem.namespace, problem.tool_name))
         namespace = known.namespace(problem.namespace, problem.tool_name)
@@ -159,7 +168,7 @@ def rows_of(board: Board, span: TimeRange, choice: CutChoice, known: KnownTools)
                 TITLES["tool"] if not pk and problem.code == NOTHING_FITS else code_title(problem.code),
                 calls_at(span, choice, tool=problem.tool_name, namespace=namespace, code=problem.code, **place),
                 reverse("dashboard:tool", args=[pk]) if pk else "",
-                f"{reverse('dashboard:edit_schema', args=[pk])}?{urlencode(place)}" if pk else "",
+                f"{reverse('dashboard:edit_schema', args=[pk])}?{urlencode(place | back)}" if pk else "",
                 _spark(problem.series),
                 _share(problem.rate),
                 trend,
@@ -170,7 +179,9 @@ def rows_of(board: Board, span: TimeRange, choice: CutChoice, known: KnownTools)
     return rows
 
 
-def markers_of(board: Board, span: TimeRange, known: KnownTools) -> list[MarkerRow]:
+def markers_of(
+    board: Board, span: TimeRange, choice: CutChoice, known: KnownTools, request: HttpRequest
+) -> list[MarkerRow]:
     """Place what began in the plots."""
     steps = list(span.labels)
     rows = []
@@ -178,17 +189,21 @@ def markers_of(board: Board, span: TimeRange, known: KnownTools) -> list[MarkerR
         at = span.scope().span.beginning(marker.at)
         index = max((number for number, step in enumerate(steps) if step <= at), default=0)
         is_worse, is_better = marker.before.is_below(marker.since), marker.since.is_below(marker.before)
+        of_tool = known.choice(marker.namespace, marker.tool_name)
         rows.append(
             MarkerRow(
                 marker,
                 KINDS[marker.kind],
                 marker.name,
-                known.namespace(marker.namespace, marker.tool_name),
+                of_tool.get("namespace", ""),
                 span.labels[steps[index]],
                 f"{index * STEP:g}",
                 _share(marker.before),
                 _share(marker.since),
                 "bad" if is_worse else "good" if is_better else "",
+                _begun(marker, known, request),
+                calls_at(span, choice, **of_tool, until=_moment(at)),
+                calls_at(span, choice, **of_tool, since=_moment(at)),
             )
         )
     return rows
@@ -197,9 +212,22 @@ def markers_of(board: Board, span: TimeRange, known: KnownTools) -> list[MarkerR
 def calls_at(span: TimeRange, choice: CutChoice, **more: str) -> str:
     """Write the address of the calls that a number counts."""
     agent = dict(choice.agents).get(choice.agent, "")
-    asked = {"since": f"{span.start:%Y-%m-%dT%H:%M:%SZ}", "agent": agent, "version": choice.version,
+    asked = {"since": _moment(span.start), "agent": agent, "version": choice.version,
              "model": choice.model, **more}  # fmt: skip
     return f"{reverse('dashboard:calls')}?{urlencode({name: value for name, value in asked.items() if value})}"
+
+
+def _begun(marker: Marker, known: KnownTools, request: HttpRequest) -> str:
+    """Write the address of what began."""
+    if marker.kind == "model":
+        return _narrowed(request, model=marker.name)
+    if marker.kind == "hint":
+        return reverse("dashboard:hints")
+    return reverse("dashboard:tool", args=[known.keys[marker.namespace, marker.tool_name]])
+
+
+def _moment(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def tools_of(board: Board, known: KnownTools, request: HttpRequest) -> list[tuple[Bar, str, str]]:
@@ -230,11 +258,10 @@ def standings_of(
 
 
 def codes_of(
-    board: Board, span: TimeRange, choice: CutChoice, tool: Tool | None, known: KnownTools
+    board: Board, span: TimeRange, choice: CutChoice, of_tool: Mapping[str, str]
 ) -> list[tuple[Standing, str, str]]:
     """Make rows of the mistakes' leaderboard: each code, and where the calls are that made it."""
-    names = {"tool": tool.name, "namespace": known.namespace(tool.namespace, tool.name)} if tool else {}
-    return [(one, calls_at(span, choice, code=one.name, **names), "") for one in board.codes]
+    return [(one, calls_at(span, choice, code=one.name, **of_tool), "") for one in board.codes]
 
 
 def _narrowed(request: HttpRequest, **chosen: str) -> str:

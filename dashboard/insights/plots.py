@@ -105,6 +105,7 @@ class Bar:
     width: str
     note: str = ""
     doubt: str = ""  # where the amount is small
+    link: str = ""  # to the calls that the amount counts
 
 
 def draw_columns(amounts: Mapping[tuple[datetime, str], int], steps: Mapping[datetime, str]) -> Columns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from dashboard.insights.board import (
     RANKINGS,
     CutChoice,
     KnownTools,
+    calls_at,
     codes_of,
     markers_of,
     rows_of,
@@ -86,7 +87,7 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Say what a colour of a plot stands for; `link` is the key of a tool."""
+    """Say what a colour of a plot stands for, and where the calls are that it counts."""
 
     series: Series
     name: str
@@ -119,9 +120,8 @@ def insights(request: HttpRequest) -> HttpResponse:
         "insights/insights.html",
         context
         | {"found": found}
-        | _plots(request, found, board, span, known)
-        | {"by_code": codes_of(board, span, choice, tool, known)}
-        | {"rows": rows_of(board, span, choice, known), "may_edit": is_staff(request.user)},
+        | _plots(request, found, board, span, choice, known)
+        | {"rows": rows_of(board, span, choice, known, request), "may_edit": is_staff(request.user)},
     )
 
 
@@ -157,8 +157,11 @@ def _asked(request: HttpRequest) -> tuple[TimeRange, Tool | None]:
     return TimeRange.of(request.GET.get("range", ""), timezone.now()), tool
 
 
-def _plots(request: HttpRequest, found: Insights, board: Board, span: TimeRange, known: KnownTools) -> dict[str, Any]:
+def _plots(
+    request: HttpRequest, found: Insights, board: Board, span: TimeRange, choice: CutChoice, known: KnownTools
+) -> dict[str, Any]:
     _, tool = _asked(request)
+    of_tool = known.choice(tool.namespace, tool.name) if tool else {}
     now, steps = timezone.now(), span.labels
     waits = count_open_waits(span.scope(tool), now)
     codes = draw_columns({(point.at, point.code): point.amount for point in found.failures}, steps)
@@ -179,18 +182,25 @@ def _plots(request: HttpRequest, found: Insights, board: Board, span: TimeRange,
     return {
         "headlines": _headlines(found, waits, answer_seconds(span.scope(tool), found.answer_times.answers)),
         "board": board,
-        "markers": markers_of(board, span, known),
+        "markers": markers_of(board, span, choice, known, request),
         "models": standings_of(board.models, request, "model"),
         "by_tool": standings_of(board.by_tool, request, "tool", known),
+        "by_code": codes_of(board, span, choice, of_tool),
         "codes": codes,
-        "code_legend": [Entry(one, one.key, code_title(one.key)) for one in codes.series],
+        "code_legend": [
+            Entry(one, one.key, code_title(one.key), calls_at(span, choice, **of_tool, code=one.key))
+            for one in codes.series
+        ],
         "tool_bars": tools_of(board, known, request),
         "tokens": draw_columns(tokens, steps),
         "success": draw_bars(success, of=right),
         "recovery": recovery,
         "times": draw_bars(times),
         "decisions": _decisions(found),
-        "outcomes": draw_bars((state, amount, "") for state, amount in outcomes),
+        "outcomes": [
+            replace(bar, link=calls_at(span, choice, **of_tool, state=bar.label))
+            for bar in draw_bars((state, amount, "") for state, amount in outcomes)
+        ],
     }  # fmt: skip
 
 

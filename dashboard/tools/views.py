@@ -10,7 +10,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -197,7 +197,8 @@ def edit_schema(request: HttpRequest, pk: int) -> HttpResponse:
         initial = {"schema": written(shown_schema(base)) if base else "", "base": found.revision}
         field = clean(request.GET.get("field", ""))
         line = line_of(shown_schema(base), field) if base and field else None
-        return _editor(request, found, SchemaForm(initial=initial), field=field, line=line)
+        back = QueryDict(request.GET.get("back", "")).urlencode() or f"tool={found.pk}"
+        return _editor(request, found, SchemaForm(initial=initial), field=field, line=line, back=back)
     form = SchemaForm(request.POST)
     if not form.is_valid():
         return _editor(request, found, form, status=REFUSED)

@@ -18,7 +18,7 @@ class NoticeInline(HistoryInline):
     """Show which escalations a message tells of."""
 
     model = Notice
-    fields = readonly_fields = ("escalation", "created_at")
+    fields = readonly_fields = ("created_at", "escalation")
 
 
 class DeliveryInline(HistoryInline):

@@ -142,7 +142,7 @@ class HistoryInline(_Inline):
 
     extra = 0
     can_delete = False
-    show_change_link = True
+    template = "admin/history_rows.html"
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
         """Let staff look."""

@@ -65,6 +65,11 @@ def admin(ada: User) -> Client:
 @pytest.fixture
 def answered(ada: User) -> Call:
     """A call with attempts, an escalation, guidance and events; its agent has a key."""
+    return make_everything(ada)
+
+
+def make_everything(ada: User) -> Call:
+    """Make a row of every model, around a call that ada has answered."""
     agent = make_agent()
     ApiKey.create_for(agent, agent.created_at)
     make_tool(agent, "reply", kind="agent_response")

@@ -298,6 +298,22 @@ def test_pages_carry_no_inline_script_or_style(admin: Client, answered: Call) ->
         assert not re.search(r"<[^>]* on\w+=", page), path
 
 
+def test_every_heading_of_a_table_has_words(admin: Client, answered: Call) -> None:
+    for path, page in every_page(admin).items():
+        headings = re.findall(r"<th[ >].*?</th>", page, re.DOTALL)
+        assert [one for one in headings if not re.sub(r"<(?!input[^>]* aria-label=)[^>]*>", "", one).strip()] == [], (
+            path
+        )
+
+
+def test_the_rows_of_a_row_lead_to_their_own_pages(admin: Client, answered: Call) -> None:
+    page = admin.get(address(Call, "change", answered.pk)).content.decode()
+    rows = [*answered.attempts.all(), *answered.escalations.all()]
+    assert re.findall(r'<th scope="row"><a\s+href="([^"]+)"', page) == [
+        address(type(row), "change", row.pk) for row in rows
+    ]
+
+
 def test_the_policy_of_the_pages_is_as_strict_as_everywhere(admin: Client) -> None:
     policy = admin.get("/admin/")["Content-Security-Policy"]
     assert "unsafe" not in policy

@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 from django.conf import settings
+from django.contrib import admin
 from django.contrib.auth.models import User
+from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
 from dashboard.navigation import Role
 from retrycontract.store.models import Attempt, Call, Event, Tool
+from tests.admin.conftest import make_everything
 from tests.browser.scene import make_desk
 from tests.browser.test_desk import picture
 from tests.browser.test_every_page import check_every_width
-from tests.factories import PASSWORD, make_agent, make_blocked, make_user
+from tests.factories import PASSWORD, make_agent, make_blocked, make_tool, make_user
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from playwright.sync_api import Page
     from pytest_django.live_server_helper import LiveServer
 
@@ -91,15 +96,27 @@ def test_every_page_keeps_the_policy_and_the_console_stays_silent(
 
 @pytest.mark.soak
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_list_is_open_to_everybody_in_every_width(
+def test_every_page_is_open_to_everybody_in_every_width(
     live_server: LiveServer, new_page: NewPage, scheme: Scheme
 ) -> None:
     page = new_page(color_scheme=scheme)
     make_desk(timezone.now())
     log_in(page, live_server.url)
-    for path in ("", *(f"retrycontract/{name}/" for name in LISTS), "auth/user/", "auth/user/add/"):
-        page.goto(f"{live_server.url}/admin/{path}")
-        check_every_width(page, f"admin {path} {scheme}")
+    for path in every_address(make_everything(User.objects.get(username="ada"))):
+        page.goto(live_server.url + path)
+        check_every_width(page, f"every{path.replace('/', '-')}{scheme}")
+
+
+def every_address(call: Call) -> Iterator[str]:
+    """Give the pages that belong to no row, and of every model its list and the page of its newest row."""
+    for name in ("index", "password_change", "auth_user_add"):
+        yield reverse(f"admin:{name}")
+    yield reverse("admin:auth_user_password_change", args=[User.objects.get(username="mia").pk])
+    yield reverse("admin:retrycontract_call_change", args=[call.pk])
+    for model in admin.site._registry:
+        place = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        yield reverse(f"{place}_changelist")
+        yield reverse(f"{place}_change", args=[model._default_manager.latest("pk").pk])
 
 
 def test_what_the_desk_writes_is_only_read_here(live_server: LiveServer, page: Page) -> None:
@@ -110,6 +127,18 @@ def test_what_the_desk_writes_is_only_read_here(live_server: LiveServer, page: P
     page.get_by_role("link", name="release-bot", exact=True).click()
     expect(page.get_by_role("heading", name=re.compile("View agent"))).to_be_visible()
     expect(page.get_by_role("button", name=re.compile("^(Save|Delete)"))).to_have_count(0)
+
+
+def test_a_tool_is_changed_on_the_page_that_lists_its_versions(live_server: LiveServer, page: Page) -> None:
+    tool = make_tool(make_agent())
+    log_in(page, live_server.url)
+    page.goto(f"{live_server.url}/admin/retrycontract/tool/{tool.pk}/change/")
+    expect(page.get_by_role("link", name="1", exact=True)).to_be_visible()
+    page.get_by_label("Max attempts").fill("7")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".messagelist .success")).to_be_visible()
+    tool.refresh_from_db()
+    assert (tool.max_attempts, tool.versions.count()) == (7, 1)
 
 
 def test_calls_are_cancelled_from_their_list(live_server: LiveServer, page: Page) -> None:

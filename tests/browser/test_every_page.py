@@ -17,7 +17,7 @@ from dashboard.urls import urlpatterns
 from retrycontract.store.models import SavedReply, WebhookEndpoint
 from tests.browser.scene import make_desk
 from tests.browser.states import make_endpoint, make_keys, make_states
-from tests.browser.test_desk import LOOKS, Looks, Scheme, Site, check_access, check_look, check_width, opened
+from tests.browser.test_desk import LOOKS, Looks, Scheme, Site, check_access, check_look, check_width, opened, picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -174,16 +174,17 @@ def test_every_page_is_open_to_every_role_in_every_width_and_zoomed(
             refused.add(name)
         else:
             assert answer.status == 200, name
-        check_every_width(page, f"{name} {role} {scheme}")
+        check_every_width(page, f"every-{name}-{role}-{scheme}")
     assert bool(refused) is (role is not Role.ADMIN)
     if role is Role.ADMIN:
         for name in shown_for_a_form(site, blocked):
-            check_every_width(page, f"{name} {scheme}")
+            check_every_width(page, f"every-{name}-{role}-{scheme}")
 
 
 def check_every_width(page: Page, name: str) -> None:
     for width, height in ((1440, 900), (1024, 768), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
+        picture(page, f"{name}-{width}")
         check_access(page, f"{name} {width}")
     # As wide as a page is at 320 pixels, and one of 1440 that is zoomed to 200 %.
     for width in (320, 720):

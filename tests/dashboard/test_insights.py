@@ -21,6 +21,7 @@ from dashboard.navigation import Role
 from dashboard.shared.responses import csv_lines
 from retrycontract.contract.outputs import Generation
 from retrycontract.store.models import Rollup, Tool
+from retrycontract.usecases.answers.reuse_answers import set_hint_from
 from tests.dashboard.conftest import logged_in, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user
 
@@ -215,15 +216,61 @@ def test_a_rate_before_that_stands_on_few_attempts_says_on_how_many(desk: Client
     assert "50% of 2 before" in text_of(desk.get("/insights/?range=24h"))
 
 
-def test_a_new_version_is_a_mark_with_what_failed_before_and_since(desk: Client) -> None:
+def test_what_began_is_a_mark_that_leads_to_it_and_to_the_calls_before_and_since(desk: Client) -> None:
+    agent, mia, now = make_agent(), make_user("noah"), timezone.now()
+    tool = make_tool(agent)
+    asked = make_blocked(agent, at=now - timedelta(hours=6), generation=Generation(model="opus"))
+    set_hint_from(
+        answer(asked, mia, text="Write eu-west-1.", at=now - timedelta(hours=5)), mia, now=now - timedelta(hours=4)
+    )
+    make_call(agent, [RIGHT], at=now - timedelta(hours=4), generation=Generation(model="haiku"))
+    make_tool(agent, schema={"type": "object"})
+    late = make_call(agent, [WRONG], at=now)
+    response = desk.get("/insights/?range=24h")
+    page, text = response.content.decode(), text_of(response)
+    hint, version = "Standing hint “Write eu-west-1.” of deploy", "Version 2 of deploy"
+    assert f"{hint}: failed 100% (44% to 100%) before , 0% (0% to 66%) since" in text
+    assert "Model haiku : failed 100% (44% to 100%) before , 0% (0% to 66%) since" in text
+    assert f"{version}: failed 75% (30% to 95%) before , 0% (0% to 79%) since" in text
+    assert page.count('class="plot-mark" x1="') - page.count('x1="5"') == 3, "a line for each in the plot"
+    marks = page.partition('class="marks"')[2]
+    assert [link(marks, words) for words in ("Standing hint", "Model", "Version")] == [
+        "/hints/", "?range=24h&model=haiku", f"/tools/{tool.pk}/"
+    ]  # fmt: skip
+    ids = {
+        words: re.findall(r'id="row-(call_\w+)"', desk.get(link(marks.partition("Version")[2], words)).content.decode())
+        for words in ("%) before", "%) since")
+    }
+    assert ids["%) since"] == [late.public_id]
+    assert asked.public_id in ids["%) before"]
+    assert late.public_id not in ids["%) before"]
+
+
+def test_a_hint_of_another_tool_and_one_of_another_time_are_no_marks(desk: Client) -> None:
+    agent, mia, now = make_agent(), make_user("noah"), timezone.now()
+    tool = make_tool(agent)
+    make_tool(agent, "scale")
+    for name, ago in (("deploy", timedelta(days=9)), ("scale", timedelta(hours=2))):
+        given = answer(make_blocked(agent, tool=name, at=now - ago), mia, text=f"Of {name}.", at=now - ago)
+        set_hint_from(given, mia, now=now - ago)
+    make_call(agent, [RIGHT], at=now)
+    assert "Standing hint “Of scale.” of scale" in text_of(desk.get("/insights/?range=24h"))
+    assert "Standing hint" not in text_of(desk.get(f"/insights/?range=24h&tool={tool.pk}")).partition("What to fix")[2]
+
+
+def test_each_mistake_of_the_plot_and_each_end_leads_to_its_calls(desk: Client) -> None:
     agent = make_agent()
     make_tool(agent)
-    now = timezone.now()
-    make_call(agent, [WRONG, RIGHT], at=now - timedelta(hours=5))
-    make_tool(agent, schema={"type": "object"})
-    make_call(agent, [WRONG], at=now)
-    text = text_of(desk.get("/insights/?range=24h"))
-    assert "Version 2 of deploy: failed 50% (9% to 91%) before, 0% (0% to 79%) since" in text
+    scale = make_tool(agent, "scale")
+    for tool, outputs in (("deploy", [WRONG, RIGHT]), ("scale", [{}, RIGHT]), ("deploy", [RIGHT])):
+        make_call(agent, outputs, tool=tool)
+    page = desk.get("/insights/").content.decode()
+    legend = page.partition('class="legend"')[2].partition("</ul>")[0]
+    assert len(re.findall(r'id="row-call_', desk.get(link(legend, "VAL-001")).content.decode())) == 1
+    ends = page.partition("How calls ended")[2]
+    assert len(re.findall(r'id="row-call_', desk.get(link(ends, "3")).content.decode())) == 3
+    of_one = desk.get(f"/insights/?tool={scale.pk}").content.decode().partition('class="legend"')[2]
+    assert "tool=scale" in link(of_one, "VAL-001")
 
 
 def test_tools_of_one_name_are_told_apart_by_their_namespaces_and_each_leads_to_its_own_calls(desk: Client) -> None:
