@@ -5,15 +5,19 @@ from __future__ import annotations
 import logging
 import sys
 from collections import deque
-from typing import Final
+from functools import lru_cache
+from typing import Final, Literal
 
 import structlog
 from django.conf import settings
 
+from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.events import ESCALATED, FAILED, RETRIED
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 ANSWERED: Final = "Request answered"
+LONGEST_REMEMBERED: Final = 100  # characters of a line
+OUR_IDS: Final = frozenset({"call_id", "attempt_id"})
 SHARED: list[structlog.typing.Processor] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
@@ -25,8 +29,10 @@ SHARED: list[structlog.typing.Processor] = [
 
 def follow(**ids: object) -> None:
     """Put ids into every line that this thread logs from now on, until `forget`; None and empty ones are left out."""
+    given = {name: str(value) for name, value in ids.items() if value not in (None, "")}
+    # What an agent names may hold a secret; what we have numbered cannot.
     structlog.contextvars.bind_contextvars(
-        **{name: _redacted(str(value)) for name, value in ids.items() if value not in (None, "")}
+        **{name: value if name in OUR_IDS else _redacted(value) for name, value in given.items()}
     )
 
 
@@ -110,5 +116,13 @@ def _without_request(_: object, __: str, event: structlog.typing.EventDict) -> s
 
 def _redacted(text: str) -> str:
     """Redact as the contract is configured; the settings are there whenever a line is written."""
-    # Not the sanitiser that the use cases share: they import this module.
-    return ValueSanitizer(settings.CONTRACT).redact_text(text)
+    # Not the sanitiser that the use cases share: they import this module. Most lines have one of a few messages.
+    chosen: RetryConfiguration = settings.CONTRACT
+    redact = _remembered if len(text) <= LONGEST_REMEMBERED else _remembered.__wrapped__
+    return redact(text, chosen.redact_secrets, chosen.sanitizer_mode)
+
+
+@lru_cache(maxsize=256)
+def _remembered(text: str, redact_secrets: bool, sanitizer_mode: Literal["balanced", "strict"]) -> str:
+    chosen = RetryConfiguration(redact_secrets=redact_secrets, sanitizer_mode=sanitizer_mode)
+    return ValueSanitizer(chosen).redact_text(text)

@@ -32,13 +32,14 @@ logger = logging.getLogger("retrycontract.requests")
 
 
 class ClosedHeaders:
-    """Say what no setting of Django says: nobody embeds an answer or keeps it, and pages need nothing of a device."""
+    """Say whence pages may load, that nobody embeds or keeps an answer, and that nothing of a device is needed."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self._get_response(request)
+        response.setdefault("Content-Security-Policy", settings.CONTENT_SECURITY_POLICY)
         response.setdefault("Cross-Origin-Resource-Policy", "same-origin")
         response.setdefault("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
         response.setdefault("Cache-Control", "no-store")  # static files say how long they may be kept

@@ -67,7 +67,7 @@ ALONE: Final = {"check", "proxy", "mcp", "mcp-gateway", "hook", "completion", "v
 # packages only, and read their own settings; the others have read those of a good service.
 RUNNER: Final = """
 import ctypes, json, os, signal, sys, traceback
-import cryptography.fernet, csp.constants, django, jsonschema_rs, mcp, psycopg, pydantic, structlog, uvicorn
+import cryptography.fernet, django, jsonschema_rs, mcp, psycopg, pydantic, structlog, uvicorn
 import retrycontract.in_process, retrycontract.config.service_settings, whitenoise.storage
 if sys.argv[1] != "fresh":
     django.setup()

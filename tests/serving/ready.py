@@ -17,7 +17,7 @@ from pathlib import Path
 
 # No settings are read by loading these: a program reads its own.
 PACKAGES = (
-    "cryptography.fernet", "csp.constants", "django.contrib.auth.hashers", "django.core.management", "django.db",
+    "cryptography.fernet", "django.contrib.auth.hashers", "django.core.management", "django.db",
     "django.template", "jsonschema_rs", "httptools", "jinja2", "mcp.client.stdio", "mcp.client.streamable_http",
     "mcp.server.streamable_http_manager", "psycopg", "pydantic", "retrycontract.config.service_settings",
     "retrycontract.in_process", "retrycontract.mcp.commands", "structlog", "uvicorn", "whitenoise.storage",

@@ -100,16 +100,24 @@ def unmistakable(value: object, options: Iterable[object], *, of: str | None = N
     'Iraq' is as near to 'Iran' as a slip is, and a word of its own: only what fingers do makes no other word. `of` is
     the pointer of the object whose field a name is: such a name may have a word more that says nothing.
     """
-    candidates = list(options)
-    texts = {option for option in candidates if isinstance(option, str)}
+    if not isinstance(value, str) or len(value) > MAX_LENGTH:
+        return None
+    texts = tuple([option for option in options if isinstance(option, str)])
+    return _unmistakable(value, texts, of) if texts else None
+
+
+@lru_cache(maxsize=128)
+def _unmistakable(value: str, options: tuple[str, ...], of: str | None) -> str | None:
+    """Remembered, since an error's words and its patch ask the same."""
+    texts = {*options}
     if len({text.casefold() for text in texts}) < len(texts):
         return None  # case tells these apart
-    guess = did_you_mean(value, candidates)
+    guess = did_you_mean(value, options)
     # Of a long list of terms a letter more or less is another term: 'EPIPE' and 'ESPIPE', 'chlorate' and 'chlorite'.
     is_vocabulary = of is None and len(texts) > FEW
-    if guess is None or not _is_unmistakable(str(value), guess, of, is_vocabulary=is_vocabulary):
+    if guess is None or not _is_unmistakable(value, guess, of, is_vocabulary=is_vocabulary):
         return None
-    rival = did_you_mean(value, [option for option in candidates if option != guess])
+    rival = did_you_mean(value, [option for option in options if option != guess])
     return guess if rival is None or _far(value, rival) > _far(value, guess) else None
 
 
@@ -118,7 +126,7 @@ def _is_unmistakable(value: str, guess: str, of: str | None, *, is_vocabulary: b
         return True
     ours, theirs = _words(value), _words(guess)
     if len(ours) != len(theirs) or any(map(str.isdigit, ours)):
-        ours, theirs = [_fold(value)], [_fold(guess)]
+        ours, theirs = (_fold(value),), (_fold(guess),)
     apart = [(one, other) for one, other in zip(ours, theirs, strict=True) if one != other]
     # Beside words that are right a short one is as plain as a long one alone.
     least = WORD_LENGTH + (len(ours) == 1)
@@ -143,7 +151,7 @@ def _has_an_empty_word_more(value: str, guess: str, of: str) -> bool:
     leads = long[1:] == short
     more, pair = (long[0], tuple(long[:2])) if leads else (long[-1], tuple(long[-2:]))
     names_around = [_words(token) for token in tokens(of) if not token.isdigit()]
-    kind = names_around[-1][-1:] if names_around else []
+    kind = names_around[-1][-1:] if names_around else ()
     says_the_same = pair in (SAYS_THE_SECOND if leads else SAYS_THE_FIRST)
     return more in EMPTY or says_the_same or _plural(more) in map(_plural, kind)
 
@@ -222,8 +230,8 @@ def _alike(one: str, other: str) -> int:
     )
 
 
-def _far(value: object, name: str | None) -> int:
-    slips = slips_between(_fold(str(value)), _fold(str(name)))
+def _far(value: str, name: str) -> int:
+    slips = slips_between(_fold(value), _fold(name))
     return MOST_SLIPS + 1 if slips is None else slips
 
 
@@ -274,5 +282,7 @@ def _shares_words(value: str, name: str) -> bool:
     return long[: len(short)] == short or long[-len(short) :] == short
 
 
-def _words(name: str) -> list[str]:
-    return [word.casefold() for word in WORD.findall(name)]
+@lru_cache(maxsize=1024)
+def _words(name: str) -> tuple[str, ...]:
+    """Remembered, since the names of a schema are held against whatever comes."""
+    return tuple([word.casefold() for word in WORD.findall(name)])

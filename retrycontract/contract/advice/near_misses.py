@@ -17,7 +17,6 @@ from retrycontract.contract.advice.spot import (
     Step,
     added,
     moved,
-    options_of,
     replaced,
     sole_answer,
 )
@@ -26,6 +25,8 @@ from retrycontract.contract.outputs.json_text import TOO_LARGE, parse_json
 
 MAX_ENCODED = 8_000  # characters of a string that is tried as JSON; a patch carries far less
 JSON_STARTS = tuple('[{"-0123456789tfnTF')  # a word is told from JSON without parsing it
+LITERALS = ("true", "false", "null", "True", "False")
+LITERAL_STARTS = tuple("tfnTF")
 MAX_DIGITS = 20  # of a number that is read out of a text
 # In half of the world "1.000" is a thousand.
 THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}\.\d\d0\s*")
@@ -36,7 +37,7 @@ LOOKS_LIKE_SEVERAL = re.compile(r"[,;|\n]|^\s*[\[{]|^\s*$")
 
 def misspelt_choice(spot: Spot) -> Iterator[Proposal]:
     """Propose the allowed value that is spelt almost like the one sent."""
-    guess = unmistakable(spot.here.value, options_of(spot.here.place))
+    guess = unmistakable(spot.here.value, spot.here.place.options)
     if guess is not None:
         yield Proposal((replaced(spot.here.pointer, guess),))
 
@@ -69,7 +70,7 @@ def decoded(text: Any) -> Any:
     if not isinstance(text, str) or len(text) > MAX_ENCODED:
         return ABSENT
     plain = text.strip()
-    if plain[:1] not in JSON_STARTS:
+    if plain[:1] not in JSON_STARTS or (plain[:1] in LITERAL_STARTS and plain not in LITERALS):
         return ABSENT
     value, fault = parse_json(plain.lower() if plain in ("True", "False") else plain)
     return ABSENT if fault else value
@@ -84,7 +85,7 @@ def needless_null(spot: Spot) -> Iterator[Proposal]:
     sent = "null"
     if written_out:
         sent = json.dumps(value.strip())
-        options = list(options_of(place))
+        options = place.options
         if "null" in spot.wanted or None in options:
             yield Proposal(
                 (replaced(spot.here.pointer, None),), f"send {spot.subject(spot.here)} as null, without quotes"
@@ -120,7 +121,7 @@ def scalar_of_other_type(spot: Spot) -> Iterator[Proposal]:
     other: Any = ABSENT
     if "boolean" in wanted and "string" not in wanted and value in (0, 1):
         other = bool(value)
-    elif "string" in wanted or any(isinstance(option, str) for option in options_of(spot.here.place)):
+    elif "string" in wanted or any(isinstance(option, str) for option in spot.here.place.options):
         other = json.dumps(value)
     if other is not ABSENT:
         words = f"send {spot.subject(spot.here)} as {type_name(other)}"

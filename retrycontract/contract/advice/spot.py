@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -98,9 +98,9 @@ class Spot:
         return pointers.last(self.here.pointer)
 
     @property
-    def wanted(self) -> set[str]:
+    def wanted(self) -> frozenset[str]:
         """Name the types that the schemas of the failing place ask for, all of them taken together."""
-        return set(types_of(self.here.place))
+        return self.here.place.types
 
     def subject(self, step: Step) -> str:
         """Name a place in a hint; the whole document has no name of its own."""
@@ -113,22 +113,6 @@ class Spot:
     def pointer(self, pointer: str) -> str:
         """Show a pointer: sanitised, bounded, one line."""
         return elide_middle(visible(self.sanitizer.redact_pointer(pointer)), MAX_NAME)
-
-
-def types_of(place: InstancePlace) -> Iterator[str]:
-    """Name the types that the schemas of a place ask for."""
-    for schema in place.schemas:
-        kinds = schema.get("type", ())
-        yield from [kinds] if isinstance(kinds, str) else kinds
-
-
-def options_of(place: InstancePlace) -> Iterator[Any]:
-    """Yield the values that the schemas of a place name by `enum` and `const`."""
-    for schema in place.schemas:
-        if isinstance(schema.get("enum"), list):
-            yield from schema["enum"]
-        if "const" in schema:
-            yield schema["const"]
 
 
 def moved(source: str, path: str) -> Operation:
@@ -148,15 +132,14 @@ def added(path: str, value: Any) -> Operation:
 
 def sole_answer(place: InstancePlace) -> Any:
     """Give the only value that is allowed, else the default; ABSENT where one would guess."""
-    fixed = _only(options_of(place))
+    fixed = _only(place.options)
     if fixed is not ABSENT:
         return fixed
     default = _only(schema["default"] for schema in place.schemas if "default" in schema)
     if default is not ABSENT:
         return default
-    kinds = set(types_of(place))
     for kind, bound, only in EMPTY:
-        if kinds == {kind} and (not bound or any(schema.get(bound) == 0 for schema in place.schemas)):
+        if place.types == {kind} and (not bound or any(schema.get(bound) == 0 for schema in place.schemas)):
             return only
     return ABSENT
 

@@ -72,10 +72,12 @@ class InstancePlace:
         "declared",
         "deprecated",
         "is_flat",
+        "options",
         "patterns",
         "prefix_length",
         "schemas",
         "sensitive",
+        "types",
     )
 
     def __init__(self, index: SchemaIndex, schemas: tuple[dict[str, Any], ...], *, closes: bool) -> None:
@@ -83,6 +85,8 @@ class InstancePlace:
         self._children: dict[str | int, InstancePlace] = {}
         self.schemas = schemas
         self.declared = frozenset(name for schema in schemas for name in _names(schema))
+        self.types = frozenset(_types(schemas))  # that the schemas ask for, all of them taken together
+        self.options = tuple(_options_of(schemas))  # that they name by `enum` and `const`
         self.patterns = name_patterns(
             tuple(name for schema in schemas for name in _mapping(schema, "patternProperties"))
         )
@@ -306,6 +310,19 @@ def _is_free_form(schema: dict[str, Any]) -> bool:
 def is_sensitive(schema: dict[str, Any]) -> bool:
     """Tell whether a subschema itself marks what it describes."""
     return schema.get("writeOnly") is True or schema.get("x-sensitive") is True or schema.get("format") == "password"
+
+
+def _types(schemas: Iterable[dict[str, Any]]) -> Iterator[str]:
+    for schema in schemas:
+        kinds = schema.get("type")
+        yield from [kinds] if isinstance(kinds, str) else _sequence(schema, "type")
+
+
+def _options_of(schemas: Iterable[dict[str, Any]]) -> Iterator[Any]:
+    for schema in schemas:
+        yield from _sequence(schema, "enum")
+        if "const" in schema:
+            yield schema["const"]
 
 
 def _mapping(schema: dict[str, Any], keyword: str) -> dict[str, Any]:

@@ -167,6 +167,8 @@ class _SecretNames:
 
     def hidden(self, error: ValidationError) -> ValidationError:
         tokens = pointers.tokens(error.field_path)
+        if not self._marked and not any(judge(token).mark for token in tokens):
+            return error
         outer = next((tokens[:length] for length in range(len(tokens) + 1) if self._is_secret(tokens[:length])), None)
         if outer is None or (found := self._keys_in(pointers.from_tokens(outer))) is None:
             return error

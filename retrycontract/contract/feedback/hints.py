@@ -139,11 +139,12 @@ def hint_line(errors: Sequence[ValidationError], *, full: bool) -> str:
         if error.error_code is ErrorCode.UNKNOWN_FIELD
     }
     for error in errors:
-        if error.error_code is ErrorCode.REQUIRED_FIELD_MISSING and _place(error, _name(error)) in renamed:
+        called = _name(error)
+        if error.error_code is ErrorCode.REQUIRED_FIELD_MISSING and _place(error, called) in renamed:
             continue  # renaming the unknown field provides it
         # Split around the field's name; what doesn't name the field stands before it as a whole.
         advised = visible(advise(error))
-        before, name, behind = advised.partition(f"'{_name(error)}'") if error.field_path else (advised, "", "")
+        before, name, behind = advised.partition(f"'{called}'") if error.field_path else (advised, "", "")
         advice.setdefault(before, {}).setdefault(behind, {})[name] = None
     telling = {
         before: kept
