@@ -311,6 +311,11 @@ class Gateway:
             scope.cancel()
             await self._refuse(request, NEVER_SENT)
 
+    async def answer_all(self) -> None:
+        """Return when every request has its answer; one that waits for a person may have none for hours."""
+        while self._being_judged or self._forwarded:
+            await anyio.sleep(0.01)
+
     async def greet_again(self) -> None:
         """Tell an upstream that was started again what the first one was told."""
         # It may be another version of the server, with other tools.

@@ -18,6 +18,7 @@ from retrycontract.mcp.gateway import Gateway, Send
 from retrycontract.mcp.stdio import Lines, LineWriter
 
 FAILED = 1
+LAST_ANSWERS = 2.0  # seconds in which a client that sends nothing more may get answers
 STOPPED_BY = 128  # plus the signal's number, as shells count
 
 logger = logging.getLogger("retrycontract.mcp")
@@ -116,6 +117,9 @@ class StdioFront:
                 tasks.start_soon(end_with_server)
                 async for line in Lines(sys.stdin.fileno()):
                     await gateway.from_client(line)
+                # A script sends its requests, closes its end and reads: no more of them come, and it is still there.
+                with anyio.move_on_after(LAST_ANSWERS):
+                    await gateway.answer_all()
                 tasks.cancel_scope.cancel()
             await self._connection.close()
         except Exception:

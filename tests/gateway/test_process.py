@@ -18,6 +18,8 @@ from tests.serving.threads import eventually
 INITIALIZED = json.dumps({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": INITIALIZE}) + "\n"
 # Started anew, as nobody forks them elsewhere.
 GATEWAY = (sys.executable, "-m", "retrycontract", "mcp-gateway")
+RIGHT = '{"path": "/a"}'
+READY = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\n"
 PING = json.dumps({"jsonrpc": "2.0", "id": "ping", "method": "ping"}) + "\n"
 
 
@@ -63,6 +65,19 @@ def test_a_client_that_leaves_ends_both(tmp_path: Path) -> None:
         gateway.stdin.close()
         assert gateway.wait(30) == 0
         eventually(lambda: not is_running(upstream))
+
+
+def test_a_script_that_sends_all_and_closes_its_end_is_answered(tmp_path: Path) -> None:
+    sent = [
+        call(1, '{"name": "read_file", "arguments": {}}'),
+        call(2, '{"name": "read_file", "arguments": {"path": "/a"}}'),
+    ]
+    with start(tmp_path) as gateway:
+        out, _ = gateway.communicate(INITIALIZED + READY + "".join(sent), timeout=30)
+    answers = {answer["id"]: answer for answer in map(json.loads, out.splitlines()) if "id" in answer}
+    assert {1, 2} <= answers.keys(), answers
+    assert [answers[number]["result"].get("isError", False) for number in (1, 2)] == [True, False]
+    assert told(tmp_path, "calls") != []
 
 
 def test_what_is_no_message_is_answered_as_such(tmp_path: Path) -> None:
