@@ -337,6 +337,14 @@ def test_only_the_secret_behind_an_escape_is_replaced() -> None:
     assert SANITIZER.redact_text(text) == text.replace(SECRET, "[REDACTED: PASSWORD]")
 
 
+# A name of several words, one that an earlier word takes along, one that is too long to step back in.
+@pytest.mark.parametrize("name", ["mat khau", "x = kata sandi", "import_secret api_key", "api key", "a_" * 250 + "pw",
+                                  "key, " * 9 + "a.token", "token[token", "pass-key", "x@y.password"])  # fmt: skip
+@pytest.mark.parametrize("sign", [" = ", "=", ": str = ", "[16] = "])
+def test_a_value_is_found_beside_names_of_any_form(name: str, sign: str) -> None:
+    assert SECRET not in SANITIZER.redact(f"{name}{sign}'{SECRET}'")
+
+
 def test_a_long_table_with_a_flag_in_it_stays() -> None:
     rows = "".join(f"    ('{number}', '-', 'a{number}'),\n" for number in range(2000))
     table = f"TABLE = [\n    ('x', '-v'),\n{rows}]\n"

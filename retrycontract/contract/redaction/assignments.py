@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
+from typing import cast
 
-from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan
-from retrycontract.contract.redaction.field_names import NameVerdict, judge, split_words, word_set
+from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, compiled
+from retrycontract.contract.redaction.field_names import (
+    KIND_OF_NAME,
+    NAME_WORDS,
+    SECRET_NAME,
+    TAIL_OF_NAME,
+    NameVerdict,
+    judge,
+    split_words,
+    word_set,
+)
 from retrycontract.contract.redaction.literals import (
     QUOTES,
     Assignment,
@@ -22,22 +33,6 @@ from retrycontract.contract.redaction.literals import (
 )
 from retrycontract.contract.redaction.scan_copies import FOREIGN
 
-# Words of which a secret's name has at least one; a text without any of them is not looked at by name.
-NAME_WORDS = (
-    "pass|pwd|passwort|kennwort|contrase|senha|secret|token|key|auth|cred|jwt|bearer|session|sessid|cookie|otp|cvv|"
-    "cvc|ssn|sig|dsn|conn|login|access_?id|accessid|mnemonic|art-api|client_srt|csrf|xsrf|pin|salt|sas|pw|psk|seed|"
-    "sid|mfa|two_?factor|(?:verification|security|recovery|backup)[_ -]?(?:code|phrase)|social_?security|dapi|hmac|"
-    # Other languages, without their accents.
-    "mot[ _-]de[ _-]passe|mdp|wachtwoord|parool|hasl[oae]|sifr[aeu]|parol|hesl[oae]|jelsz|losenord|adgangskode|kodeord|"
-    "salasana|lozink|gesl[ao]|slaptazodis|pasahitza|contrasin|fjalekalimi|nenosiri|cyfrinair|lykilord|mat[ _-]?khau|"
-    "wagwoord|nywila|neno[ _-]la[ _-]siri|kata[ _-]?(?:sandi|laluan)|zugangscode|losungswort|"
-    "toegangscode|jeton|geheimnis|segret|segred|cle[ _-]?(?:d.)?api|cle[ _-]?secrete|clave|chave|"
-    "chiave[ _-]?api|schlussel|sleutel|klucz[ _-]?api|nyckel"
-)
-SECRET_NAME = (
-    rf"(?:(?:api|access|secret|private|auth|master)[ ])?[\w.$@-]*(?:{NAME_WORDS})[\w.$-]*"
-    r"(?:[ ](?:key|secret|token|phrase|string|code|seed|word))?"
-)
 _SPACE = r"[ \t]{0,8}"
 _CLOSERS = r"[\"'`\\\])}]{0,4}"
 # `name: type =`, `name type =`, `name As type =`, `name[size] =`, `name { get; } =`, `name, other =`, `name").fill(`,
@@ -65,7 +60,23 @@ _OPERATOR = (
 # These are other words in English: they count only behind a name that is no English word.
 _AMBIGUOUS_VERBS = frozenset({"to", "je", "ar", "er", "on", "la", "ir", "ay", "ni", "az", "-"})
 _ENGLISH_NAMES = re.compile(r"(?i)pass(?:w|c|p|\b|_)|pwd|secret|token|key|auth|cred|session|cookie|login|conn|sig|pin")
-_ASSIGNMENT = Head(rf"(?i)({SECRET_NAME})({_CLOSERS}{_SPACE})({_OPERATOR})")
+_ASSIGNMENT = rf"(?i)({SECRET_NAME})({_CLOSERS}{_SPACE})({_OPERATOR})"
+# What each of them has, without what counts and what captures: RE2 passes over a text with a fraction of the states.
+_ASSIGNING = Head(
+    rf"(?i)(?:{NAME_WORDS})[\w.$-]*{TAIL_OF_NAME}[\"'`\\\])}}]*[ \t]*"
+    r"(?:[?!]?:|,|-[ >]|[?+.|!]*=|<{1,2}-|\w+(?:\([0-9, ]+\))?[ \t]*:?=|[ \t]as[ \t]+[\w.]+[ \t]*="
+    rf"|\[[^\[\]\n]*\][ \t]*:?=|\{{[^{{}}\n]*\}}[ \t]*=|{_TYPED}|\|[ \t]*default\(|{_VERB}"
+    rf"|[A-Za-z]*{FOREIGN}|[ \t][\"'])"
+)
+# A name without a blank, and what stands behind it; the other names are read as they were described.
+_PLAIN_NAME = re.compile(rf"(?i)({KIND_OF_NAME}?[\w.$@-]+{TAIL_OF_NAME})({_CLOSERS}{_SPACE})({_OPERATOR})")
+_ANY_NAME = re.compile(_ASSIGNMENT)
+_NAME_WORD = re.compile(rf"(?i){NAME_WORDS}")
+_BEFORE_NAME = re.compile(rf"(?i){KIND_OF_NAME}\Z")
+Found = Find | re.Match[str]
+LONGEST_KIND = len("private ")
+_NAME = re.compile(r"[\w.$@-]*")
+NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$@-"
 # Behind options without a value: `-genkey` and `--no-password` read like a secret's name, too.
 _FLAG = Head(rf"(?i)(?:^|[\s\"'`(\[,])(?:--?[\w-]{{1,40}}[ \t]{{1,4}}){{0,6}}--?({SECRET_NAME})([\"']?,?[ \t]+)")
 _ELEMENT = Head(
@@ -102,7 +113,7 @@ QUOTES_BEFORE_COMMA = ('"', "'", "`", '\\"')
 def find_assignments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `name = value`, `"name": "value"`, `?name=value`, `name: value` and their relatives."""
     taken = [0]
-    for find in _ASSIGNMENT.outside(text, taken):
+    for find in _assignments(text, taken):
         name, (start, end) = find[1], find.span(0)
         verdict, targets = judge(name), None
         is_longer = end - start - len(name) > 3  # than a sign between two blanks
@@ -127,6 +138,50 @@ def find_assignments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             yield span
 
 
+# In longer names the steps back of a pattern of Python would add up.
+LONGEST_READ = 300
+
+
+def _assignments(text: str, taken: list[int]) -> Iterator[Found]:
+    """Give each name with a sign of assignment behind it that starts behind the place in `taken`."""
+    encoded, pattern = text.encode(), compiled(_ASSIGNING.pattern, captures=False)
+    while found := pattern.search(encoded, taken[0]):
+        word, end = found.span()
+        start = _name_start(text, word, taken[0])
+        find = _read_assignment(text, encoded, start, word, end)
+        if find is None:
+            # What follows this name does not assign; with its last letters, as in `my_secret key =`, the next one may.
+            after = max(cast(re.Match[str], _NAME.match(text, start)).end(), start + 1)
+            kind = _BEFORE_NAME.search(text, max(after - LONGEST_KIND, start + 1), after + 1)
+            taken[0] = kind.start() if kind else after
+        else:
+            taken[0] = find.span(0)[1]
+            yield find
+
+
+def _name_start(text: str, word: int, least: int) -> int:
+    """Go back from a word of a name to where the name begins."""
+    start, window = word, 64
+    while start > least:
+        piece = text[max(start - window, least) : start]
+        kept = len(piece.rstrip(NAME_CHARACTERS))
+        start -= len(piece) - kept
+        if kept:
+            break
+        window *= 4
+    before = _BEFORE_NAME.search(text, max(start - LONGEST_KIND, least), start)
+    return before.start() if before else start
+
+
+def _read_assignment(text: str, encoded: bytes, start: int, word: int, end: int) -> Found | None:
+    if end - start > LONGEST_READ:
+        match = compiled(_ASSIGNMENT).match(encoded, start)
+        return Find(text, match) if match else None
+    plain = _PLAIN_NAME.match(text, start)
+    is_plain = plain and " " not in plain[1] and _NAME_WORD.match(text, word, plain.end(1))
+    return plain if is_plain else _ANY_NAME.match(text, start)
+
+
 _PLAIN = frozenset({"=", "==", ":=", "!=", "=>"})
 # The last name before the sign of an assignment.
 _INNER_NAME = re.compile(r"[A-Za-z_$@][\w.$@-]*(?=[\"'\])]{0,3}[ \t]*:?=\Z)")
@@ -139,7 +194,7 @@ _ITEM = re.compile(r"[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)|[^,\n\"'()])*,
 
 
 def _assigned(
-    text: str, find: Find, name: str, verdict: NameVerdict, allowance: Allowance, start: int, end: int
+    text: str, find: Found, name: str, verdict: NameVerdict, allowance: Allowance, start: int, end: int
 ) -> Iterator[SecretSpan]:
     """Judge what stands behind one name: a list of strings, or one value."""
     closers, operator = find[2], find[3]
@@ -182,7 +237,7 @@ def _assigned(
     yield from parts
 
 
-def _value_place(text: str, find: Find, name: str, verdict: NameVerdict) -> tuple[int, str] | None:
+def _value_place(text: str, find: Found, name: str, verdict: NameVerdict) -> tuple[int, str] | None:
     """Give where the value begins, and the sign before it: a type, a size or a call may stand between."""
     operator, end = find[3], find.span(0)[1]
     if operator[-1] in QUOTES:  # a slip: nothing stands between two quoted strings
@@ -207,7 +262,7 @@ _GIVING = word_set(
 _GIVEN_TO = re.compile(r"([\w-]{2,40})(?:\(\s{0,8}|[ \t]{1,4})[\"'`]?[#.]?\Z|\{\s{0,8}[\"']\Z")
 
 
-def _given(text: str, find: Find, literal: Literal, mark: str | None) -> Literal | None:
+def _given(text: str, find: Found, literal: Literal, mark: str | None) -> Literal | None:
     """Give the value of what a call such as `Header.Set("X-Api-Key", "…")` takes, of a broken object, of an option."""
     if not literal.quoted or not mark:
         return None if OPENING.isdisjoint(find[2]) else read_default(text, find.span(3)[0] + 1)
@@ -224,7 +279,7 @@ def _given(text: str, find: Find, literal: Literal, mark: str | None) -> Literal
 LONGEST_NAME = 60
 
 
-def _targets(text: str, find: Find) -> re.Match[str] | None:
+def _targets(text: str, find: Found) -> re.Match[str] | None:
     """Read all names of `user, password = …` where the find is of one of them."""
     start, end = find.span(0)
     if "," not in find[3] and "," not in text[max(start - 2, 0) : start]:
@@ -252,7 +307,7 @@ _BLOCK_HEAD = re.compile(
 )
 
 
-def _opens_block(text: str, find: Find, literal: Literal) -> bool:
+def _opens_block(text: str, find: Found, literal: Literal) -> bool:
     """Say whether a string behind a name and its colon is no value: a docstring, `" { "` in `"password:" { "…" }`."""
     start, end = find.span(0)
     line = text.rfind("\n", max(start - LONGEST_SAID, 0), start) + 1
@@ -282,36 +337,17 @@ def _starts_line(text: str, start: int) -> bool:
     return before.casefold() in _LEADS
 
 
-def find_flags(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find `--password value` and `-ClientSecret 'value'`."""
-    for find in _FLAG.all(text):
-        yield from _named(text, find, allowance, operator="--")
+def find_named(head: Head, operator: str, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `--password value`, `npm config set name value`, and `value: …` behind `name: API_TOKEN`."""
+    for find in head.all(text):
+        yield from _named(text, find, allowance, operator=operator)
 
 
-def find_elements(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find `<apiToken>value</apiToken>`."""
-    for find in _ELEMENT.all(text):
+def find_elements(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `<apiToken>value</apiToken>`, and `<key>apiToken</key><string>value</string>` of property lists."""
+    for find in head.all(text):
         start, end = find.span(2)
         yield from _named(text, find, allowance, literal=Literal(text[start:end], start, end, quoted=True))
-
-
-def find_entries(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find `<key>apiToken</key><string>value</string>`, as property lists have it."""
-    for find in _ENTRY.all(text):
-        start, end = find.span(2)
-        yield from _named(text, find, allowance, literal=Literal(text[start:end], start, end, quoted=True))
-
-
-def find_settings(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find `npm config set name value` and `ENV NAME value`."""
-    for find in _SETTING.all(text):
-        yield from _named(text, find, allowance, operator="--")
-
-
-def find_pairs(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find `name: API_TOKEN` followed by `value: …`, in YAML, JSON, XML attributes and Terraform."""
-    for find in _PAIR.all(text):
-        yield from _named(text, find, allowance)
 
 
 def _named(
@@ -345,13 +381,15 @@ def find_phrases(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         yield SecretSpan(*find.span(1), "SECRET")
 
 
+# Behind `set` and the like: in lists of words, too.
+SETTINGS = Finder.of(_SETTING, partial(find_named, _SETTING, "--"))
 FINDERS = (
-    Finder.of(_ASSIGNMENT, find_assignments),
-    Finder.of(_FLAG, find_flags),
-    Finder.of(_ELEMENT, find_elements),
-    Finder.of(_ENTRY, find_entries),
-    Finder.of(_SETTING, find_settings),
-    Finder.of(_PAIR, find_pairs),
+    Finder.of(_ASSIGNING, find_assignments),
+    Finder.of(_FLAG, partial(find_named, _FLAG, "--")),
+    Finder.of(_ELEMENT, partial(find_elements, _ELEMENT)),
+    Finder.of(_ENTRY, partial(find_elements, _ENTRY)),
+    SETTINGS,
+    Finder.of(_PAIR, partial(find_named, _PAIR, "=")),
     Finder.of(_SPOKEN, find_spoken),
     Finder.of(_PHRASE, find_phrases),
 )

@@ -20,12 +20,12 @@ MOST_WEIGHED = 2000
 
 
 @cache
-def compiled(pattern: str) -> Any:
+def compiled(pattern: str, *, captures: bool = True) -> Any:
     """Compile a pattern for bytes; where its automaton outgrows its memory RE2 takes a slower one, without a word.
 
     At first use, not at import: all of them together take a third of a second, and a client redacts little.
     """
-    return re2.compile(pattern.encode(), _options())
+    return re2.compile(pattern.encode(), _options() if captures else _uncaptured())
 
 
 def _options() -> Any:
@@ -111,17 +111,6 @@ class Head:
         for match in compiled(self.pattern).finditer(text.encode()):
             yield Find(text, match)
 
-    def outside(self, text: str, taken: list[int]) -> Iterator[Find]:
-        """Give every match that starts behind the place in `taken`, which the caller moves on."""
-        encoded = text.encode()
-        found = True
-        while found:
-            found, position = False, taken[0]
-            for match in compiled(self.pattern).finditer(encoded, position):
-                yield Find(text, match)
-                if found := taken[0] > match.end():
-                    break
-
     def telling(self, text: str, allowance: Allowance) -> Iterator[Find]:
         """Give every match, each of which is to be judged."""
         for find in self.all(text):
@@ -191,19 +180,24 @@ def _any(prefixes: str) -> str:
 # of the joined automaton until its memory is full; the sieve may let through what a finder then rejects.
 MOST_COUNTED = 6
 # Of a joined automaton only those states are made that texts lead to. In a long text of noise each prefilter is
-# somewhere else, and their combinations never end: all joined take 2 s for 1 MB. So few are joined, fewer the longer
-# they are, like beside like: 0.1 s the first time, then 0.02 s. A short text would feel the passes: 0.5 us became 3.
+# somewhere else, and their combinations never end: all joined take 2 s for 1 MB. So the letters that a match cannot do
+# without are sought first, all at once, which takes few states. What asks for no more than pairs of letters is in any
+# long text: few of these are joined, fewer the longer they are, like beside like. A short text would feel the passes.
 SHORT = 100
-GROUP = 24
-GROUPED_CHARACTERS = 5_000
+COUNTING, COMMON, RARE = (6, 500), (4, 2_500), (24, 5_000)  # so many at most, and of so many characters
 MEMORY = 32 << 20  # bytes that the states of one automaton may take
+_PAIRS = "".join(first + second for first in map(chr, range(9, 127)) for second in map(chr, range(9, 127))).encode()
 _COUNTER = re.compile(r"\{(\d+)(,?)(\d*)\}")
+_NEEDLESS = re.compile(r"\A(\(\?[im]+\))?\((?:\(\?:(?:[^()]|\([^()]*\))*\)\?|\[[^\]]*\]\*)+")
 _EVERYTHING = rb"\A(?s:.)"
 
 
 def loosened(pattern: str) -> str:
-    """Give a pattern that matches wherever the given one does, without long counters."""
-    return _COUNTER.sub(_loosened_counter, pattern)
+    """Give a pattern that matches in whatever text the given one does, with fewer states.
+
+    Long counters go, and what the first group may begin with and need not.
+    """
+    return _COUNTER.sub(_loosened_counter, _NEEDLESS.sub(r"\1(", pattern))
 
 
 def _loosened_counter(match: re.Match[str]) -> str:
@@ -237,34 +231,55 @@ class Sieve:
         return _joined(self._finders)
 
     @cached_property
-    def _groups(self) -> list[tuple[list[int], Any]]:
+    def _letters(self) -> Any:
+        """Join the letters that the prefilters ask for, whatever stands between them."""
+        letters, options = re2.Filter(), _uncaptured()
+        for finder in self._finders:
+            letters.Add(finder.prefilter.encode(), options)
+        letters.Compile()
+        return letters
+
+    @cached_property
+    def _groups(self) -> list[tuple[frozenset[int], list[int], Any]]:
+        """Join prefilters by their length: those that count, those of which the letters say little, and the others."""
+        prefilters = [finder.prefilter for finder in self._finders]
+        common = frozenset(self._letters.Match(_PAIRS, potential=True) or ())
+        kinds = [COUNTING if loosened(each) != each else COMMON if at in common else RARE
+                 for at, each in enumerate(prefilters)]  # fmt: skip
         groups: list[list[int]] = []
-        room = 0
-        for place in sorted(range(len(self._finders)), key=lambda place: len(self._finders[place].prefilter)):
-            length = len(self._finders[place].prefilter)
-            if length > room or len(groups[-1]) == GROUP:
+        room, last = 0, None
+        for place in sorted(range(len(prefilters)), key=lambda place: (kinds[place], len(prefilters[place]))):
+            most, characters = kinds[place]
+            if kinds[place] != last or len(prefilters[place]) > room or len(groups[-1]) == most:
                 groups.append([])
-                room = GROUPED_CHARACTERS
+                room, last = characters, kinds[place]
             groups[-1].append(place)
-            room -= length
-        return [(places, _joined([self._finders[place] for place in places])) for places in groups]
+            room -= len(prefilters[place])
+        return [(frozenset(places), places, _joined([self._finders[place] for place in places])) for places in groups]
 
     def finders_for(self, text: str, most: int | None = None) -> list[Finder]:
         """Give the finders, of the first so many, that an ASCII text may hold something for, in their order."""
         if len(text) <= SHORT:
-            found = _matches(self._joined, text, len(self._finders))
+            found = set(_matches(self._joined, text, len(self._finders)))
         else:
             encoded = text.encode()
-            found = sorted(
-                places[index] for places, group in self._groups for index in _matches(group, encoded, len(places))
-            )
-        return [self._finders[place] for place in found if most is None or place < most]
+            found = set(self._letters.Match(encoded, potential=True) or ())
+            for grouped, places, group in self._groups:
+                # One alone looks for itself.
+                if len(found & grouped) > 1:
+                    found -= grouped.difference(places[index] for index in _matches(group, encoded, len(places)))
+        return [self._finders[place] for place in sorted(found) if most is None or place < most]
+
+
+def _uncaptured() -> Any:
+    options = _options()
+    options.never_capture = True
+    return options
 
 
 def _joined(finders: Iterable[Finder]) -> Any:
     """Compile prefilters into one automaton."""
-    options = _options()
-    options.never_capture = True
+    options = _uncaptured()
     options.max_mem = MEMORY
     automaton = re2.Set.SearchSet(options)
     for finder in finders:

@@ -15,6 +15,22 @@ def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
+# Words of which a secret's name has at least one; a text without any of them is not looked at by name.
+NAME_WORDS = (
+    "pass|pwd|passwort|kennwort|contrase|senha|secret|token|key|auth|cred|jwt|bearer|session|sessid|cookie|otp|cvv|"
+    "cvc|ssn|sig|dsn|conn|login|access_?id|accessid|mnemonic|art-api|client_srt|csrf|xsrf|pin|salt|sas|pw|psk|seed|"
+    "sid|mfa|two_?factor|(?:verification|security|recovery|backup)[_ -]?(?:code|phrase)|social_?security|dapi|hmac|"
+    # Other languages, without their accents.
+    "mot[ _-]de[ _-]passe|mdp|wachtwoord|parool|hasl[oae]|sifr[aeu]|parol|hesl[oae]|jelsz|losenord|adgangskode|kodeord|"
+    "salasana|lozink|gesl[ao]|slaptazodis|pasahitza|contrasin|fjalekalimi|nenosiri|cyfrinair|lykilord|mat[ _-]?khau|"
+    "wagwoord|nywila|neno[ _-]la[ _-]siri|kata[ _-]?(?:sandi|laluan)|zugangscode|losungswort|"
+    "toegangscode|jeton|geheimnis|segret|segred|cle[ _-]?(?:d.)?api|cle[ _-]?secrete|clave|chave|"
+    "chiave[ _-]?api|schlussel|sleutel|klucz[ _-]?api|nyckel"
+)
+KIND_OF_NAME = r"(?:(?:api|access|secret|private|auth|master)[ ])"
+TAIL_OF_NAME = r"(?:[ ](?:key|secret|token|phrase|string|code|seed|word))?"
+SECRET_NAME = rf"{KIND_OF_NAME}?[\w.$@-]*(?:{NAME_WORDS})[\w.$-]*{TAIL_OF_NAME}"
+
 # Longer names are judged by their two ends, so that a name of a megabyte costs no more than this.
 LONGEST_NAME = 160
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 
-from retrycontract.contract.redaction.assignments import LONG_WORD, LONGEST_SAID, SECRET_NAME
+from retrycontract.contract.redaction.assignments import LONG_WORD, LONGEST_SAID
 from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
-from retrycontract.contract.redaction.field_names import is_telling_key, judge
+from retrycontract.contract.redaction.field_names import SECRET_NAME, is_telling_key, judge
 from retrycontract.contract.redaction.literals import Literal, is_quoted_secret, read_list, read_literal
 from retrycontract.contract.redaction.scan_copies import FOREIGN
 

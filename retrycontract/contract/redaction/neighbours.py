@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from retrycontract.contract.redaction.assignments import NAME_WORDS, SECRET_NAME
 from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
-from retrycontract.contract.redaction.field_names import NameVerdict, judge, split_words
+from retrycontract.contract.redaction.field_names import NAME_WORDS, SECRET_NAME, NameVerdict, judge, split_words
 from retrycontract.contract.redaction.foreign import MARK, items_of
 from retrycontract.contract.redaction.literals import QUOTES, Literal, closing_quote, is_quoted_secret, read_list
 

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from retrycontract.contract.redaction.assignments import SECRET_NAME
 from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, WholePattern, loosened
-from retrycontract.contract.redaction.field_names import NameVerdict, judge, split_words, word_set
+from retrycontract.contract.redaction.field_names import SECRET_NAME, NameVerdict, judge, split_words, word_set
 from retrycontract.contract.redaction.literals import (
     Literal,
     is_quoted_secret,

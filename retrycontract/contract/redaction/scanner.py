@@ -109,8 +109,7 @@ MOST_DECODED = 2
 # A list of more words than these, or a longer word in it, is no command line.
 MOST_ARGUMENTS = 1000
 LONGEST_WORD = 4096
-_SETTINGS = (finder for finder in assignments.FINDERS if finder.find is assignments.find_settings)
-COMMAND_LINES = Sieve((*program_text.COMMAND_FINDERS, *_SETTINGS))
+COMMAND_LINES = Sieve((*program_text.COMMAND_FINDERS, assignments.SETTINGS))
 
 _DATA_URL = Head(r"(?i)\bdata:[\w.+/;=-]*;base64,([A-Za-z0-9+/_-]{20,}={0,2})")
 _QUOTED = r"\"[^\"\\\n]*\"|'[^'\\\n]*'"
