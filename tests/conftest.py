@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import os
@@ -17,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
+from tests.sampling import leave_long_tables_to_the_soak
 from tests.serving import documentation, running, scaled
 from tests.serving.desk import Desk
 from tests.serving.reaper import watch_over_this_run
@@ -31,6 +33,7 @@ from tests.serving.servers import (
     running_redis,
 )
 from tests.serving.service import Service, shared_folder
+from tests.serving.threads import busy_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,6 +89,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         waits = any(map(item.get_closest_marker, ("browser", "services", "processes")))
         if waits and os.environ.get("CI") and config.pluginmanager.hasplugin("rerunfailures"):
             item.add_marker(pytest.mark.flaky(reruns=1))
+    leave_long_tables_to_the_soak(items)
     yield
     if getattr(config.option, "loadgroup", False):  # in a worker
         about: Counter[str] = Counter()
@@ -109,6 +113,8 @@ def group_of(item: pytest.Item) -> str:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Skip what was to run on PostgreSQL where there is none; with CI set, stop."""
+    gc.collect()
+    gc.freeze()  # a million objects of the collection stay to the end: no test need look through them again
     if os.environ.get("RETRYCONTRACT_TEST_DATABASE") != "postgresql" or postgresql_programs():
         return
     if os.environ.get("CI"):
@@ -152,6 +158,13 @@ class Corpus(Protocol):
     """`corpus("real_tools")` gives the rows of real_tools.jsonl, at least one."""
 
     def __call__(self, name: str) -> list[dict[str, Any]]: ...
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_thread_computes_on() -> Iterator[None]:
+    """Fail a run in which a test left a thread that is busy with nothing: it takes a core from all that follow."""
+    yield
+    assert busy_threads() == []
 
 
 @pytest.fixture(autouse=True)

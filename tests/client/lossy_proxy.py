@@ -78,6 +78,8 @@ class LossyProxy:
         missing = int(lengths[0]) - len(body) if lengths else 0
         while missing > 0:
             chunk = source.recv(CHUNK)
+            if not chunk:
+                return b""
             data, missing = data + chunk, missing - len(chunk)
         return data
 

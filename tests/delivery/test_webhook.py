@@ -275,8 +275,8 @@ def serve_once(server: socket.socket, context: ssl.SSLContext, seen: list[bytes]
     try:
         with context.wrap_socket(raw, server_side=True) as connection:
             request = b""
-            while not request.endswith(b"}"):
-                request += connection.recv(65_536)
+            while not request.endswith(b"}") and (part := connection.recv(65_536)):
+                request += part
             seen.append(request)
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
     except OSError:
