@@ -101,7 +101,7 @@ BEHIND: tuple[Section, ...] = (
     Section(title="Saved replies", route="dashboard:replies", icon="reply"),
     Section(title="Second factor", route="dashboard:second_factor", icon="lock"),
     Section(title="Webhooks", route="dashboard:webhooks", icon="responses", may_enter=is_staff),
-    Section(title="Let an agent in", route="dashboard:new_agent", icon="agents", may_enter=is_staff),
+    Section(title="Add an agent", route="dashboard:new_agent", icon="agents", may_enter=is_staff),
     Section(title="Register a tool", route="dashboard:new_tool", icon="tools", may_enter=is_staff),
 )
 

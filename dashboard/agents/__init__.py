@@ -143,7 +143,7 @@ def new_agent(request: HttpRequest) -> HttpResponse:
         except (UnusableNameError, OtherNamespaceError) as error:
             form.add_error("name", f"{error}.")
         else:
-            messages.success(request, "The agent is let in. Make a key for it now.")
+            messages.success(request, "The agent is added. Make a key for it now.")
             return redirect("dashboard:agent", agent_id=made.pk)
     return render(request, "agents/new_agent.html", {"form": form}, status=REFUSED)
 

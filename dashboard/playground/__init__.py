@@ -78,6 +78,7 @@ TICKET: Final = written({
     },
     "required": ["title", "priority"],
 })  # fmt: skip
+MOST_OF_SHAPE: Final = 6_000  # characters: three times the longest feedback
 EXAMPLES: Final = {
     "values": PlaygroundExample(
         title="Wrong values", name="book_flight", schema=FLIGHT,
@@ -191,6 +192,11 @@ class ProviderForm:
 
     title: str
     text: str
+
+    @property
+    def is_long(self) -> bool:
+        """Tell whether it holds more than the text that the model reads: some shapes hold each error, too."""
+        return len(self.text) > MOST_OF_SHAPE
 
 
 def shapes_of(answer: ToolResult) -> list[ProviderForm]:

@@ -9,6 +9,7 @@ from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from retrycontract.admin.pages import EditablePage, HistoryInline, Page, block, by, json_block, line
@@ -97,6 +98,10 @@ class ToolAdmin(EditablePage):
         "shown_name", "namespace", "kind", "shown_description", "current_version", "created_at", "updated_at",
     )  # fmt: skip
     inlines = (VersionInline,)
+
+    def view_on_site(self, tool: Tool) -> str:
+        """Lead to the tool's page at the desk, which led here."""
+        return reverse("dashboard:tool", args=[tool.pk])
 
     def save_model(self, request: HttpRequest, obj: Tool, form: Any, change: bool) -> None:  # noqa: ARG002 - Django's
         """Call the use case."""

@@ -324,9 +324,11 @@ def test_pages_are_never_stored_by_browsers(admin: Client, answered: Call) -> No
     assert "no-store" in admin.get(address(Attempt, "change", Attempt.objects.latest("pk").pk))["Cache-Control"]
 
 
-def test_a_call_leads_to_its_page_at_the_desk(admin: Client, answered: Call) -> None:
+def test_a_call_and_a_tool_lead_to_their_pages_at_the_desk(admin: Client, answered: Call) -> None:
     page = admin.get(address(Call, "change", answered.pk)).content.decode()
     assert f'href="/calls/{answered.public_id}/"' in page
+    tool = Tool.objects.latest("pk")
+    assert f'href="/tools/{tool.pk}/"' in admin.get(address(Tool, "change", tool.pk)).content.decode()
 
 
 @pytest.mark.parametrize(

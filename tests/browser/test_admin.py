@@ -119,6 +119,18 @@ def every_address(call: Call) -> Iterator[str]:
         yield reverse(f"{place}_change", args=[model._default_manager.latest("pk").pk])
 
 
+def test_long_names_leave_the_columns_behind_them_in_sight(live_server: LiveServer, new_page: NewPage) -> None:
+    page = new_page(viewport={"width": 1440, "height": 900})
+    log_in(page, live_server.url)
+    make_blocked(make_agent("an-agent-of-many-words-" * 4), tool="a_tool_of_many_words_" * 3)
+    for name, last in (("call", "attempts"), ("tool", "strict")):
+        page.goto(f"{live_server.url}/admin/retrycontract/{name}/")
+        cell, box = page.locator(f".field-{last}").first.bounding_box(), page.locator(".results").bounding_box()
+        assert cell is not None
+        assert box is not None
+        assert cell["x"] + cell["width"] <= box["x"] + box["width"], name
+
+
 def test_what_the_desk_writes_is_only_read_here(live_server: LiveServer, page: Page) -> None:
     make_agent("release-bot")
     log_in(page, live_server.url)

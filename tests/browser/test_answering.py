@@ -38,6 +38,7 @@ def test_every_state_of_a_call_is_fit_to_be_seen_and_used(
     site.log_in()
     for name, call in states.items():
         site.open(call)
+        expect(site.page.locator("#work:visible:not(:has(*))")).to_have_count(0)
         check_look(site.page, f"state-{name}", looks)
     site.open(states["blocked"])
     editor = correct(site.page)
@@ -102,6 +103,23 @@ def test_what_worked_before_is_taken_over_by_one_key_and_the_page_stays(site: Si
     expect(site.page.get_by_role("button", name="Preview", exact=True)).to_be_hidden()
     site.page.keyboard.press("Control+Enter")
     expect(site.page.get_by_text("Sent to deployer")).to_be_visible()
+
+
+def test_suggestions_leave_the_words_and_both_ways_to_send_in_sight_on_a_low_screen(site: Site) -> None:
+    for text in ("Use eu-west-1. " * 8, "Look at the schema. " * 8, "Ask the user for the region. " * 8):
+        earlier = make_blocked()
+        answer(earlier, User.objects.get(username="mia"), text=text)
+        submit(make_agent(), RIGHT, call=earlier)
+    call = make_blocked()
+    make_blocked(make_agent("other"))
+    site.page.set_viewport_size({"width": 1024, "height": 768})
+    site.open(call)
+    expect(site.page.locator(".proposal")).to_have_count(3)
+    expect(words(site.page)).to_be_in_viewport(ratio=0.9)
+    send, on = (site.page.locator(f"[{name}]").bounding_box() for name in ("data-send", "data-send-next"))
+    assert send is not None
+    assert on is not None
+    assert send["y"] == on["y"], "side by side"
 
 
 def test_words_are_kept_as_a_reply_while_one_answers(site: Site) -> None:

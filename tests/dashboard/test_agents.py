@@ -48,7 +48,7 @@ def test_the_list_says_who_was_seen_when_and_how_many_keys_open_the_door(viewer:
     text = text_of(viewer.get("/agents/"))
     assert re.search(r"deployer ?deployer ?2 h ago ?2", text)
     assert re.search(r"silent ?silent ?never ?none", text)
-    assert "Let an agent in" not in text
+    assert "Add an agent" not in text
 
 
 def test_the_list_is_searched_by_name_and_namespace(desk: Client) -> None:
@@ -63,7 +63,7 @@ def test_the_list_is_searched_by_name_and_namespace(desk: Client) -> None:
 
 def test_no_agent_yet_is_said_with_what_to_do(desk: Client, admin: Client) -> None:
     assert "an administrator makes one" in text_of(desk.get("/agents/"))
-    assert "Let an agent in" in text_of(admin.get("/agents/"))
+    assert "Add an agent" in text_of(admin.get("/agents/"))
 
 
 def test_an_agent_is_let_in_and_its_page_asks_for_a_key(admin: Client) -> None:

@@ -63,7 +63,7 @@ def test_the_page_says_who_what_and_why(desk: Client) -> None:
         },
     )
     page = read(desk, call)
-    for part in ("deploy", "version 1", "Blocked", "waits 5 min", "deployer", "release-7", "rollout", "corr-9"):
+    for part in ("deploy", "version 1", "Blocked", "waiting 5 min", "deployer", "release-7", "rollout", "corr-9"):
         assert part in page, part
     for part in ("Roll out web", "Europe, please.", "https://traces.example/1", "OPS-1", "3 of 3", call.public_id):
         assert part in page, part
@@ -357,6 +357,12 @@ def test_a_call_with_hundreds_of_mistakes_has_a_small_page_that_leads_to_all_of_
     assert len(group.encode()) < 60_000
     shown = len(by_pattern(call.attempts.get(number=4).errors))
     assert shown <= 8 or f"and {shown - 8} more" in group
+    # The playground shows as much of what was tried: all of it stands in its field.
+    tried = {"name": "order", "kind": "tool_call", "attempt": "1", "max_attempts": "3", "strict": "on",
+             "schema": json.dumps({"type": "object"} | schema), "output": json.dumps(output(3))}  # fmt: skip
+    verdict = desk.post(reverse("dashboard:playground"), tried, headers=HTMX).content.decode()
+    assert "Not valid: the model tries again" in verdict
+    assert len(verdict.encode()) < 45_000
     for number in (4, 1):
         link = f'href="?whole={number}#attempt-{number}"'
         assert link in page

@@ -46,7 +46,7 @@ def test_headline_numbers_come_first_and_are_those_of_history(worked: Client) ->
     said = [
         "Valid at first try 25% 1 of 4 calls; few: 5% to 70%", "Recovered 67% 2 of the 3 that failed at first",
         "Escalated 1 1 answer given", "Time to guidance 4 min median", "What to fix first",
-        "Failures by mistake", "Failures by tool", "Models side by side", "Mistakes side by side", "Tools side by side",
+        "Failures by mistake", "Failures by tool", "Mistakes side by side", "Tools side by side", "Models side by side",
         "Attempts to success", "Recovery by attempt", "Time to guidance From", "Which guidance worked",
         "How calls ended", "tokens, estimated at four characters each where no agent counted them",
     ]  # fmt: skip

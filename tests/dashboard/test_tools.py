@@ -80,7 +80,7 @@ def test_no_tool_yet_is_said_with_what_to_do(desk: Client) -> None:
 
 def test_the_page_says_where_it_fails_how_it_is_judged_and_what_failed_last(desk: Client, tool: Tool) -> None:
     text = text_of(desk.get(f"/tools/{tool.pk}/"))
-    for words in ("Right at first try 0%", "Where it fails", "/region", "VAL-008", "deployer, attempt 1",
+    for words in ("Valid at first try 0%", "Where it fails", "/region", "VAL-008", "deployer, attempt 1",
                   "A Blocked call waits 7 days as configured", "Version 1"):  # fmt: skip
         assert words in text
     assert "Edit the schema" not in text, "an operator may not"

@@ -304,10 +304,10 @@ def test_the_desk_says_whether_an_agent_waits(record: Record, client: Client) ->
     with pytest.raises(MaxRetriesExceeded):
         extract(scripted(WRONG), SCHEMA, "Read.", contract=client)
     call_id = record.calls[0]["call_id"]
-    assert "and no agent waits with it" in words(record.desk.get(f"/calls/{call_id}/"))
-    assert "no agent waits" in words(record.desk.get("/"))
+    assert "its agent is not listening" in words(record.desk.get(f"/calls/{call_id}/"))
+    assert "agent not listening" in words(record.desk.get("/"))
     client.wait_for_guidance(call_id, 0)
-    assert "and an agent waits with it" in words(record.desk.get(f"/calls/{call_id}/"))
+    assert "its agent is listening" in words(record.desk.get(f"/calls/{call_id}/"))
 
 
 def test_feedback_options_that_make_no_sense_are_refused(record: Record) -> None:
