@@ -223,6 +223,9 @@ def find_held(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             yield from _weak_items(text, end, verdict)
             continue
         limit = len(text) if is_data else min(end + WINDOW, len(text))
+        if not is_data and text.find(_CLOSED_BY[text[end - 1]], end, limit) < 0:
+            taken = end
+            continue
         written, taken = read_written(text, end, limit, text[end - 1])
         # In programs and patterns a bracket may be anything: what it opens has to be closed soon.
         if is_data or text[taken - 1] == _CLOSED_BY[written.opener]:

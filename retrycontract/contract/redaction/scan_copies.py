@@ -131,9 +131,9 @@ def _characters(text: str) -> set[str]:
         return {*text}
     try:
         unusual = text.encode().translate(None, _USUAL).decode()
-    except UnicodeEncodeError:  # lone surrogates, with which UTF-8 would take three times as long
-        unusual = text
-    points = memoryview(unusual.encode(_POINTS, "surrogatepass")).cast("I")
+    except UnicodeEncodeError:  # lone surrogates, for each of which a codec would call back
+        return {*text, *_USUAL.decode()}
+    points = memoryview(unusual.encode(_POINTS)).cast("I")
     return {*map(chr, {*points}), *_USUAL.decode()}
 
 

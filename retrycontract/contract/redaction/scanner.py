@@ -182,19 +182,21 @@ class Scanner:
             return None
         return next((span.mark for span in self._find(folded, self._values) if span.end - span.start >= whole), None)
 
-    def _find_decoded(self, text: str, _: Allowance) -> Iterator[SecretSpan]:
+    def _find_decoded(self, text: str, _: Allowance, times: int = MOST_DECODED) -> Iterator[SecretSpan]:
         """Look at the text as it is when its escapes are decoded."""
         if len(text) > LONG and 2 * len(around := near_escapes(text)) < len(text):
             plain = {span[:2] for span in self._find(around, self._inside)}
             # In most long texts the escapes are few, and none of them hides anything.
-            if all(span[:2] in plain for span in self._decoded(around, MOST_DECODED)):
+            if all(span[:2] in plain for span in self._decoded(around, times)):
                 return
-        yield from self._decoded(text, MOST_DECODED)
+        yield from self._decoded(text, times)
 
     def _decoded(self, text: str, times: int) -> Iterator[SecretSpan]:
-        if times and (decoded := decoded_copy(text)):
+        if decoded := decoded_copy(text):
             yield from map(decoded.original, self._find(decoded.text, self._inside))
-            yield from map(decoded.original, self._decoded(decoded.text, times - 1))
+            if times > 1:
+                again = self._find_decoded(decoded.text, Allowance.of(decoded.text), times - 1)
+                yield from map(decoded.original, again)
 
     def _find_hidden(self, text: str, _: Allowance) -> Iterator[SecretSpan]:
         """Decode a text that is base64 as a whole, once, and look inside."""
