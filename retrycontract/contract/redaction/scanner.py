@@ -32,13 +32,14 @@ from retrycontract.contract.redaction.randomness import (
     find_random_tokens,
 )
 from retrycontract.contract.redaction.scan_copies import (
+    APART,
     ESCAPE,
     LONG,
+    REACH,
     ascii_copy,
     decoded_copy,
     folded_copy,
     near_escapes,
-    near_marks,
 )
 
 _BEGIN = Head(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,20}-----|---- BEGIN SSH2 [A-Z ]{0,30}PRIVATE KEY ----")
@@ -153,21 +154,18 @@ class Scanner:
             return text
         most = None if generic or self.strict else self._named
         for look in range(MOST_LOOKS):
-            if look and len(text) > LONG:
-                around = near_marks(text)
-                if self._redact_stretch(most, around) == around:
-                    return text
+            redact_stretch = self._look_again if look and len(text) > LONG else self._redact_stretch
             if MARK not in text:
-                redacted = self._redact_stretch(most, text)
+                redacted = redact_stretch(most, text)
             else:
                 pieces: list[str] = []
                 position = 0
                 # Only between the marks: the words of a mark, such as API_KEY, read like the name of a secret.
                 for match in MARK_PATTERN.finditer(text):
                     start, end = match.span()
-                    pieces += (self._redact_stretch(most, text[position:start]), text[start:end])
+                    pieces += (redact_stretch(most, text[position:start]), text[start:end])
                     position = end
-                pieces.append(self._redact_stretch(most, text[position:]))
+                pieces.append(redact_stretch(most, text[position:]))
                 redacted = "".join(pieces)
             if redacted == text:
                 return text
@@ -212,6 +210,14 @@ class Scanner:
     def _mark_inside(self, encoded: str) -> str | None:
         decoded = decoded_whole(encoded)
         return next((span.mark for span in self._find(ascii_copy(decoded), self._inside)), None) if decoded else None
+
+    def _look_again(self, most: int | None, text: str) -> str:
+        """Look at a stretch whose ends have changed; at all of it only where there is something at the ends."""
+        if len(text) > 4 * REACH:
+            ends = f"{text[:REACH]}{APART}{text[-REACH:]}"
+            if self._redact_stretch(most, ends) == ends:
+                return text
+        return self._redact_stretch(most, text)
 
     def _redact_stretch(self, most: int | None, text: str) -> str:
         if len(text) < SHORTEST:
