@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # These say nothing about the database, or read SQLite's file: the soak has them on PostgreSQL as well.
-WHATEVER_THE_DATABASE := $(patsubst %,tests/usecases/test_%.py,both_ways dear_outputs endpoint_addresses endpoint_secrets \
-	feedback identifiers one_time_codes operators sealed_schemas secrets)
+WHATEVER_THE_DATABASE := $(patsubst %,tests/usecases/test_%.py,both_ways dear_outputs delivery_controls endpoint_addresses \
+	endpoint_delivery endpoint_secrets endpoints feedback guidance guidance_versions held_answers identifiers matching \
+	one_time_codes operators outbox outbox_delivery registering saved_replies sealed_schemas secrets standing_answers trail)
 # What says something about the database: its rows, its locks, its transactions.
 WHERE_DATABASES_DIFFER := tests/store tests/usecases $(addprefix --ignore=,$(WHATEVER_THE_DATABASE)) \
 	tests/worker/test_embedded.py tests/worker/test_sweeper.py tests/api/test_call_lists.py tests/api/test_events.py tests/api/test_idempotency.py tests/api/test_queries.py \

@@ -16,6 +16,7 @@ def run_quickly(half: str, report: Path) -> str:
     return written.read_text(encoding="utf-8")
 
 
+@pytest.mark.soak
 def test_quick_round_of_every_benchmark_writes_a_report(tmp_path: Path) -> None:
     text = run_quickly("contract", tmp_path / "RESULTS.md")
     assert "bytes to feedback, 4 errors" in text

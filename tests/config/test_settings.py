@@ -20,6 +20,7 @@ from retrycontract.config.logs import json_formatter
 from retrycontract.config.service_settings import PREFIX, ServiceSettings, WrongSettingError, load, range_of
 from retrycontract.config.variables import OF_THE_SERVICE
 from tests.file_database import all_at_once
+from tests.serving.forked import forked
 
 ROOT = Path(__file__).resolve().parents[2]
 # The same in every process that collects the tests: it stands in their names.
@@ -397,9 +398,8 @@ def test_processes_that_start_together_agree_on_the_keys(tmp_path: Path) -> None
 def test_the_service_does_not_start_with_a_wrong_value(tmp_path: Path, name: str, text: str, said: str) -> None:
     environ = os.environ | {f"{PREFIX}DATA_DIR": str(tmp_path), f"{PREFIX}{name}": text}
     environ["DJANGO_SETTINGS_MODULE"] = "retrycontract.settings"
-    run = subprocess.run(
-        [sys.executable, "manage.py", "check"], cwd=ROOT, env=environ, capture_output=True, text=True, check=False
-    )
+    command = forked("manage.py", "check")
+    run = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     assert run.returncode != 0
     assert f"{PREFIX}{said}" in run.stderr
     assert "Traceback" not in run.stderr

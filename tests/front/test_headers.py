@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request
@@ -12,6 +11,7 @@ from urllib.request import Request
 import pytest
 
 from tests.serving.desk import Desk
+from tests.serving.forked import forked
 from tests.serving.service import ROOT, Service
 
 EVERYWHERE = {
@@ -109,7 +109,7 @@ def deployed(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]
     environ |= {f"RETRYCONTRACT_{name}": value for name, value in variables.items()}
     (folder / "config.yml").touch()
     environ |= {"RETRYCONTRACT_DATA_DIR": str(folder), "RETRYCONTRACT_CONFIG_FILE": str(folder / "config.yml")}
-    command = [sys.executable, str(ROOT / "manage.py"), "check", "--deploy", "--fail-level", "WARNING"]
+    command = forked(str(ROOT / "manage.py"), "check", "--deploy", "--fail-level", "WARNING")
     return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=120)
 
 
@@ -143,7 +143,7 @@ def test_subdomains_are_bound_to_https_only_when_somebody_says_so(
 ) -> None:
     given = {"HTTPS": "true", "DATA_DIR": str(tmp_path), **asked}
     done = subprocess.run(
-        [sys.executable, "-c", HSTS], cwd=ROOT, capture_output=True, text=True, check=True,
+        forked("-c", HSTS), cwd=ROOT, capture_output=True, text=True, check=True,
         env=os.environ | {"DJANGO_SETTINGS_MODULE": "retrycontract.settings"}
         | {f"RETRYCONTRACT_{name}": value for name, value in given.items()},
     )  # fmt: skip

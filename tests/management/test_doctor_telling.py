@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from tests.management.conftest import printed
 from tests.management.test_doctor import Setup, lose_key, open_folder
 from tests.management.test_doctor import service as service
 from tests.serving import running
+from tests.serving.forked import forked
 from tests.serving.service import ROOT, Service
 
 
@@ -65,7 +65,7 @@ def test_a_service_that_cannot_even_start_is_told_why(
     service = Service(tmp_path, variables)
     (tmp_path / "config.yml").write_text(config)
     environ = service._environ() | {"DJANGO_SETTINGS_MODULE": "retrycontract.settings"}
-    command = [sys.executable, str(ROOT / "manage.py"), "doctor"]
+    command = forked(str(ROOT / "manage.py"), "doctor")
     run = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     assert run.returncode == 1
     assert run.stderr.startswith("The service cannot start with these settings.")
@@ -75,7 +75,7 @@ def test_a_service_that_cannot_even_start_is_told_why(
 
 def test_the_doctor_examines_a_running_service_from_outside(tmp_path: Path) -> None:
     with running(Service(tmp_path / "data")) as service:
-        command = [sys.executable, str(ROOT / "manage.py"), "doctor"]
+        command = forked(str(ROOT / "manage.py"), "doctor")
         run = subprocess.run(command, cwd=ROOT, env=service._environ(), capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "FAIL" not in run.stdout

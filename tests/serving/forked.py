@@ -58,5 +58,5 @@ def _address() -> str:
 
 
 def forked(*arguments: str) -> list[str]:
-    """Give the command that runs Python with these arguments: `-m module …` or a script and its own."""
+    """Give the command that runs Python with these arguments: `-m module …`, `-c words …` or a script and its own."""
     return [sys.executable, "-I", "-S", "-c", HAND_OVER, _address(), *arguments]

@@ -100,11 +100,14 @@ def become(arguments: list[str], environment: dict[str, str], folder: str, umask
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()
-    sys.path[0] = folder if arguments[0] == "-m" else str(Path(arguments[0]).parent)
+    sys.path[0] = folder if arguments[0] in ("-m", "-c") else str(Path(arguments[0]).parent)
     sys.path[1:1] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
     if arguments[0] == "-m":
         sys.argv = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    elif arguments[0] == "-c":
+        sys.argv = ["-c", *arguments[2:]]
+        exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__"})
     else:
         sys.argv = arguments
         runpy.run_path(arguments[0], run_name="__main__")

@@ -37,6 +37,13 @@ def test_words_environment_folder_and_files_reach_it_and_its_status_comes_back(t
     assert (done.stderr, done.returncode) == ("beside\n", 7)
 
 
+def test_words_of_a_command_line_are_run_too(tmp_path: Path) -> None:
+    done = subprocess.run(
+        forked("-c", LOOK, "7"), cwd=tmp_path, env={}, input="", text=True, capture_output=True, check=False
+    )
+    assert (done.stdout, done.returncode) == (f'[["7"], null, "{tmp_path}", ""]\n', 7)
+
+
 def test_what_raises_says_so_and_fails(tmp_path: Path) -> None:
     (tmp_path / "raises.py").write_text("1 / 0")
     done = subprocess.run(forked(str(tmp_path / "raises.py")), capture_output=True, text=True, check=False)

@@ -14,7 +14,7 @@ from tests.serving.reaper import MARK
 from tests.serving.service import ROOT
 from tests.serving.threads import eventually
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.soak]
 # What a test may start: a service, servers that change their account or group, and a program with a child of its own.
 RUN = """
 import subprocess, sys, time
@@ -47,9 +47,9 @@ def processes_with(entry: str) -> list[str]:
     ("how", "workers"),
     [
         pytest.param(signal.SIGTERM, [], id="SIGTERM alone"),
-        pytest.param(signal.SIGKILL, [], id="SIGKILL alone", marks=pytest.mark.soak),
-        pytest.param(signal.SIGTERM, ["-n", "1"], id="SIGTERM side by side", marks=pytest.mark.soak),
-        pytest.param(signal.SIGKILL, ["-n", "1"], id="SIGKILL side by side", marks=pytest.mark.soak),
+        pytest.param(signal.SIGKILL, [], id="SIGKILL alone"),
+        pytest.param(signal.SIGTERM, ["-n", "1"], id="SIGTERM side by side"),
+        pytest.param(signal.SIGKILL, ["-n", "1"], id="SIGKILL side by side"),
     ],
 )
 def test_a_run_that_is_ended_leaves_no_process(tmp_path: Path, how: signal.Signals, workers: list[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.serving import running
+from tests.serving.forked import forked
 from tests.serving.service import ROOT, Service
 
 LIMITS = {
@@ -102,7 +102,7 @@ def test_the_files_of_the_data_folder_are_their_owners_alone(limited: Service) -
 
 
 def start_words(home: Path, *arguments: str) -> tuple[int, str]:
-    command = [sys.executable, str(ROOT / "manage.py"), "up", "--no-demo", *arguments]
+    command = forked(str(ROOT / "manage.py"), "up", "--no-demo", *arguments)
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, timeout=300,
                           env=Service(home)._environ())  # fmt: skip
     return done.returncode, done.stdout + done.stderr

@@ -24,6 +24,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from tests.gateway.connections import SECONDS, run, run_command, upstream_command
 from tests.gateway.listening import gateway
 from tests.serving.desk import Desk
+from tests.serving.forked import forked
 from tests.serving.receivers import Receiver, receiving
 from tests.serving.servers import free_port
 from tests.serving.service import ROOT, AgentClient, Service
@@ -176,7 +177,7 @@ def test_what_mcp_clients_ask_is_part_of_their_trace(tmp_path: Path, collector: 
             with pytest.raises(MCPError):
                 await client.read_resource("canary-argument://x", meta=META)
 
-        run_command(checked, tmp_path, sys.executable, "-m", "retrycontract", "mcp", "--url", service.url, env=told)
+        run_command(checked, tmp_path, *forked("-m", "retrycontract", "mcp", "--url", service.url), env=told)
         over_http(checked, service, key)
     finally:
         assert service.stop() == 0
