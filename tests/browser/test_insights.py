@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
     from pytest_django.live_server_helper import LiveServer
 
+# What ends behind the right edge of its card.
+OUTSIDE = """(all) => all.filter((one) =>
+    one.getBoundingClientRect().right > one.closest("section").getBoundingClientRect().right)
+    .map((one) => one.textContent)"""
+
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
@@ -43,3 +48,17 @@ def test_the_board_leads_to_a_mistakes_line_in_the_schema_to_its_calls_and_back(
     expect(page.locator(".row-link")).to_have_count(1)
     page.go_back()
     expect(board).to_be_visible()
+
+
+def test_long_names_leave_the_numbers_in_their_cards(live_server: LiveServer, page: Page) -> None:
+    make_user("ada", Role.ADMIN)
+    for name in ("operations-of-a-team-with-a-long-name-", "deliveries-of-a-team-with-a-long-name-"):
+        for tool in ("a_tool_" * 8, "deploy"):
+            make_tool(make_agent(name * 2), tool)
+            make_call(make_agent(name * 2), [WRONG, RIGHT], tool=tool)
+    site = Site(live_server.url, page)
+    site.log_in("ada")
+    page.goto(f"{live_server.url}/insights/")
+    for width in (1440, 1024, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.locator(".plots td.number").evaluate_all(OUTSIDE) == [], width

@@ -254,7 +254,11 @@ def test_a_hint_of_another_tool_and_one_of_another_time_are_no_marks(desk: Clien
         given = answer(make_blocked(agent, tool=name, at=now - ago), mia, text=f"Of {name}.", at=now - ago)
         set_hint_from(given, mia, now=now - ago)
     make_call(agent, [RIGHT], at=now)
-    assert "Standing hint “Of scale.” of scale" in text_of(desk.get("/insights/?range=24h"))
+    make_tool(agent, "idle")
+    make_tool(agent, "idle", schema={"type": "object"})
+    text = text_of(desk.get("/insights/?range=24h"))
+    assert "Standing hint “Of scale.” of scale" in text
+    assert "Version 2 of idle: no attempts before, none since" in text
     assert "Standing hint" not in text_of(desk.get(f"/insights/?range=24h&tool={tool.pk}")).partition("What to fix")[2]
 
 
