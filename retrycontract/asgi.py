@@ -42,6 +42,7 @@ COLLECTIONS: Final = (10_000, 3, 300)
 # Requests that wait for a child process, or whose body alone keeps a thread for long: nobody else waits behind them.
 SLOW_THREADS: Final = 4
 SLOW_BYTES: Final = 16_384
+LARGE_BYTES: Final = 65_536  # of an attempt; to read and seal more takes 10 to 200 ms of the interpreter
 API_THREADS_ON_POSTGRESQL: Final = 4  # it has many writers; SQLite's one is quickest with one thread
 
 
@@ -87,6 +88,7 @@ def _front_of_house() -> FrontOfHouse:
         page_threads=service.dashboard_threads,
         slow_threads=SLOW_THREADS,
         is_slow=_is_slow,
+        is_large=_is_large,
         max_body_bytes=service.max_body_bytes,
     )
     from retrycontract.api.routes import answer_of_news  # models: only once Django is set up
@@ -98,6 +100,11 @@ def _is_slow(method: str, path: bytes, size: int) -> bool:
     """Tell a request of the API that may take long: it checks a schema, or much text."""
     checks_schema = path == b"/api/v1/check" or (method in ("PUT", "POST") and path.startswith(b"/api/v1/tools"))
     return checks_schema or size > SLOW_BYTES
+
+
+def _is_large(method: str, path: bytes, size: int) -> bool:
+    """Tell an attempt that is read for long and waits for no child process."""
+    return size > LARGE_BYTES and method == "POST" and path == b"/api/v1/calls"
 
 
 def _with_mcp(front: FrontOfHouse) -> Any:

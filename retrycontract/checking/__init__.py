@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from retrycontract.children.pool import ChildDiedError, ChildUnavailableError, Death, shared_pool
+from retrycontract.children.pool import ChildDiedError, ChildUnavailableError, Death, Done, shared_pool
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.checks.failure import Findings, blocks
 from retrycontract.contract.checks.reading import syntax_error
@@ -16,6 +16,7 @@ from retrycontract.contract.checks.tool_arguments import Rejection, unfinished_c
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import Examined
+from retrycontract.contract.json_types import WrittenJSON, WrittenOutput
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_text import HAS_VALUE, fault_in
 from retrycontract.contract.outputs.source_code import Compilers
@@ -26,6 +27,7 @@ from retrycontract.contract.tool import CompiledTool, Tool
 
 AT_ONCE = 2  # requests of one agent that wait for a child: the threads that wait are needed by the others, too
 LIBRARY_SECONDS = 2.0  # of processor time to check an output where no service sets it
+OUTLINE_SECONDS = 2.0  # to read a large output and show a line of it
 SCHEMA_SECONDS = 2.0  # of processor time to admit a schema: the dearest that are admitted take a fifth of it
 
 
@@ -51,7 +53,8 @@ UNFINISHED = {
 class Question:
     """Ask for an output to be judged by a tool's contract, None where nobody registered such a tool.
 
-    `schema` is the tool's, as JSON text: the child keeps what it compiled by that.
+    `schema` is the tool's, as JSON text: the child keeps what it compiled by that. Of an output that is WrittenJSON
+    what may be kept comes back as text, too.
     """
 
     output: Any
@@ -104,18 +107,35 @@ def judge_apart(
         done = shared_pool().run("judge", question, key=key, at_once=at_once, cpu_seconds=cpu_seconds)
     except ChildDiedError as died:
         charge(died.cpu_seconds)
-        # Of what is too much work to check, no more is looked at than a line shows.
-        is_marked = question.schema is not None and SchemaIndex(json.loads(question.schema)).marks_anything
-        shown = HIDDEN if is_marked and sanitizer.redacts_secrets else sanitizer.preview(question.output)
-        return Answered(Examined(unfinished_check(*UNFINISHED[died.death]), shown), died.cpu_seconds, died.death)
+        findings = unfinished_check(*UNFINISHED[died.death])
+        return Answered(Examined(findings, _outlined(question, sanitizer)), died.cpu_seconds, died.death)
     charge(done.cpu_seconds)
     told = done.answer
     _raise_refused(told)
+    kept = _as_written(done) if done.texts else told["kept"]
     findings = Findings(
         tuple(map(ValidationError.from_json, told["errors"])), told.get("value"), is_parsed=told["is_parsed"],
         faults=tuple(told["faults"]),
     )  # fmt: skip
-    return Answered(Examined(findings, told["kept"], hides=told["hides"]), done.cpu_seconds)
+    return Answered(Examined(findings, kept, hides=told["hides"]), done.cpu_seconds)
+
+
+def _outlined(question: Question, sanitizer: ValueSanitizer) -> Any:
+    """Show one line of what is too much work to check: no more of it is looked at than that has room for."""
+    is_marked = question.schema is not None and SchemaIndex(json.loads(question.schema)).marks_anything
+    is_hidden = is_marked and sanitizer.redacts_secrets
+    if not isinstance(question.output, WrittenJSON):
+        return HIDDEN if is_hidden else sanitizer.preview(question.output)
+    try:
+        asked = (question.output, question.configuration, is_hidden)
+        return _as_written(shared_pool().run("outline", asked, cpu_seconds=OUTLINE_SECONDS))
+    except (ChildDiedError, ChildUnavailableError):  # one that ends the next child, too
+        return WrittenOutput(json.dumps(HIDDEN), is_redacted=True, comparable=question.output.text.encode())
+
+
+def _as_written(done: Done) -> WrittenOutput:
+    kept, comparable = done.texts
+    return WrittenOutput(kept.decode(), is_redacted=done.answer["is_redacted"], comparable=comparable)
 
 
 def admit_apart(

@@ -6,10 +6,13 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from retrycontract.children.child import TEXTS
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.feedback.answer import examine_and_redact
+from retrycontract.contract.json_types import STORED, WrittenJSON, read_written, text_of, write_json
 from retrycontract.contract.outputs import Kind
-from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer, has_redaction
+from retrycontract.contract.redaction.schema_marks import HIDDEN
 from retrycontract.contract.schemas.admission import examine
 from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import refuse_slips
@@ -33,18 +36,39 @@ def judge_here(question: Question | None) -> dict[str, Any]:
     except InvalidSchema as fault:
         return _refused(fault)
     sanitizer = _sanitizer(repr(question.configuration), question.configuration)
+    output = read_written(question.output)
     found = examine_and_redact(
-        question.output, tool, sanitizer, tool_name=question.tool_name, known_tools=question.known_tools,
+        output, tool, sanitizer, tool_name=question.tool_name, known_tools=question.known_tools,
         finish_reason=question.finish_reason, callback_error=question.callback_error, said=question.said,
     )  # fmt: skip
     value = {"value": found.findings.parsed} if question.wants_value and found.findings.is_parsed else {}
-    return value | {
-        "errors": [error.to_json() for error in found.findings.errors],
-        "is_parsed": found.findings.is_parsed,
-        "faults": found.findings.faults,
-        "kept": found.kept,
-        "hides": found.hides,
-    }
+    # A null is stored as nothing.
+    is_written = isinstance(question.output, WrittenJSON) and found.kept is not None
+    kept = _written(found.kept, output) if is_written else {"kept": found.kept}
+    return (
+        value
+        | kept
+        | {
+            "errors": [error.to_json() for error in found.findings.errors],
+            "is_parsed": found.findings.is_parsed,
+            "faults": found.findings.faults,
+            "hides": found.hides,
+        }
+    )
+
+
+def outline_here(asked: tuple[WrittenJSON, RetryConfiguration, bool]) -> dict[str, Any]:
+    """Show one line of a large output, unless all of it is hidden."""
+    written, configuration, is_hidden = asked
+    output = written.read()
+    shown = HIDDEN if is_hidden else _sanitizer(repr(configuration), configuration).preview(output)
+    return _written(shown, output)
+
+
+def _written(kept: Any, output: Any) -> dict[str, Any]:
+    """Look through an output for the service, in which every other request would wait meanwhile."""
+    texts = [write_json(kept, **STORED).encode(), text_of(output).encode("utf-8", "surrogatepass")]
+    return {"is_redacted": has_redaction(kept), TEXTS: texts}
 
 
 def admit_here(schema: Any) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The child process: reads jobs from a pipe, does each within its limits, and writes what came of it.
 
 A job is a pickle after its length, since only the parent writes there; an answer is one line of JSON, since what a
-child answers was made of somebody's output and must not be able to run anything in the parent.
+child answers was made of somebody's output and must not be able to run anything in the parent. Texts that the parent is
+to pass on unread follow the line, which tells their lengths.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from functools import cache
 from importlib import import_module
 from typing import Any, BinaryIO
 
-READY = b"ready\n"
+READY = b"{}\n"
+TEXTS = "texts"
 LENGTH_BYTES = 8
 NICENESS = 5  # requests that wait for a thread of the service go before checks that take seconds
 # What a child can do; by name, so that the pool knows neither languages nor schemas.
 JOBS = {
     "compile": ("retrycontract.languages.compiling", "compile_here"),
     "judge": ("retrycontract.checking.jobs", "judge_here"),
+    "outline": ("retrycontract.checking.jobs", "outline_here"),
     "admit": ("retrycontract.checking.jobs", "admit_here"),
 }
 
@@ -55,7 +58,10 @@ def serve(requests: BinaryIO, answers: BinaryIO, *, memory: int) -> None:
             answer = {"failed": "depth"}
         _bound_cpu(0)
         answer |= {"cpu": time.process_time() - started, "memory": _memory_used()}
-        answers.write(json.dumps(answer).encode() + b"\n")
+        done = answer.get("done")
+        texts = done.pop(TEXTS, []) if isinstance(done, dict) else []
+        answers.write(json.dumps(answer | {TEXTS: list(map(len, texts))}).encode() + b"\n")
+        answers.writelines(texts)
         answers.flush()
 
 

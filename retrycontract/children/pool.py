@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from retrycontract.children.child import LENGTH_BYTES
+from retrycontract.children.child import LENGTH_BYTES, TEXTS
 
 MEGABYTE = 1_048_576
 
@@ -75,10 +75,11 @@ class ChildDiedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Hold what a job gave, and the processor seconds that it took."""
+    """Hold what a job gave, the processor seconds that it took, and texts that nobody has read yet."""
 
     answer: Any
     cpu_seconds: float
+    texts: tuple[bytes, ...] = ()
 
 
 class ChildProcess:
@@ -104,7 +105,7 @@ class ChildProcess:
             )
         except OSError as error:
             raise ChildUnavailableError(f"no process can be started ({type(error).__name__})") from error
-        if not self._exchange(b"", STARTUP_SECONDS)[0]:
+        if self._exchange(b"", STARTUP_SECONDS)[0] is None:
             self.stop()
             raise ChildUnavailableError("the process that checks ends at once")
 
@@ -117,18 +118,17 @@ class ChildProcess:
         """Have a job done; raises ChildDiedError."""
         body = pickle.dumps((job, cpu_seconds, request), pickle.HIGHEST_PROTOCOL)
         self._asked += 1
-        line, is_late = self._exchange(len(body).to_bytes(LENGTH_BYTES, "big") + body, self._limits.seconds)
-        if not line:
+        answer, is_late = self._exchange(len(body).to_bytes(LENGTH_BYTES, "big") + body, self._limits.seconds)
+        if answer is None:
             status = self._child.wait()
             if is_late or status == -getattr(signal, "SIGPROF", 0):  # ended by the limits
                 raise ChildDiedError(Death.WORK, cpu_seconds)
             logger.warning("A child process ended in the middle of its work", extra={"status": status})
             raise ChildDiedError(Death.CRASH, cpu_seconds)
-        answer = json.loads(line)
         self._memory = answer["memory"]
         if "failed" in answer:
             raise ChildDiedError(Death(answer["failed"]), answer["cpu"])
-        return Done(answer["done"], answer["cpu"])
+        return Done(answer["done"], answer["cpu"], answer[TEXTS])
 
     def stop(self) -> None:
         """End the child and wait for its end."""
@@ -143,8 +143,8 @@ class ChildProcess:
                 if pipe is not None:
                     pipe.close()
 
-    def _exchange(self, request: bytes, seconds: float) -> tuple[bytes, bool]:
-        """Send a request and wait for its line of answer, empty when the child died; tells, too, if it was too late."""
+    def _exchange(self, request: bytes, seconds: float) -> tuple[dict[str, Any] | None, bool]:
+        """Send a request and wait for its answer, None when the child died; tells, too, if it was too late."""
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         late = threading.Event()
@@ -160,16 +160,19 @@ class ChildProcess:
         try:
             self._child.stdin.write(request)
             self._child.stdin.flush()
-            answer = self._child.stdout.readline()
+            line = self._child.stdout.readline()
+            # Half an answer is none: the child was ended while it wrote.
+            answer = json.loads(line) if line.endswith(b"\n") else None
+            if answer and (lengths := answer.get(TEXTS)):
+                answer[TEXTS] = tuple(map(self._child.stdout.read, lengths))
+                answer = answer if [*map(len, answer[TEXTS])] == lengths else None
         except OSError:
-            answer = b""
+            answer = None
         finally:
             watchdog.cancel()
-        # Half a line is no answer: the child was ended while it wrote.
-        if not answer.endswith(b"\n"):
+        if answer is None:
             self._child.kill()  # it closed its pipe, or is about to end: `wait` must not wait for ever
-            return b"", late.is_set()
-        return answer, False
+        return answer, answer is None and late.is_set()
 
 
 class TooManyWaitingError(Exception):
@@ -305,8 +308,9 @@ class Pool:
             threading.Thread(target=self.warm, name="retrycontract-child", daemon=True).start()
             raise
         with self._lock:
-            # Nobody ends the children of a pool that was closed meanwhile.
-            if is_kept := not (process.is_worn or self._is_closed):
+            # Nobody ends the children of a pool that was closed meanwhile; others may have been started meanwhile, too.
+            is_spare = len(self._idle) >= self.limits.processes
+            if is_kept := not (process.is_worn or is_spare or self._is_closed):
                 self._idle.append(process)
         if not is_kept:
             process.stop()

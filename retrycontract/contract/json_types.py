@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 HOLDERS: Final = (dict, list, tuple)
 PIECE: Final = 1_000  # values that are written at once, in about 0.1 ms
 MEMBERS: Final = 100  # of one holder that are written at once, where each may have as many
+STORED: Final[dict[str, Any]] = {"ensure_ascii": True, "allow_nan": False, "separators": (",", ":")}
 Schema = dict[str, Any] | bool
 Resolve = Callable[[str], Schema | None]
 
@@ -93,3 +95,34 @@ def write_json(value: Any, **options: Any) -> str:
     write_waiting()
     begin, end = "{}" if isinstance(value, dict) else "[]"
     return f"{begin}{between.join(written)}{end}"
+
+
+def text_of(output: Any) -> str:
+    """Write an output as one text, the same for the same value."""
+    if isinstance(output, str):
+        return output
+    return write_json(output, sort_keys=True, separators=(",", ":"), default=str)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenJSON:
+    """Hold a JSON value as its text, for who only passes it on: while it is read, every other thread waits."""
+
+    text: str
+
+    def read(self) -> Any:
+        """Read the value."""
+        return json.loads(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenOutput(WrittenJSON):
+    """Hold what may be kept of an output, as it is stored; `comparable` is `text_of` the output as it came."""
+
+    is_redacted: bool
+    comparable: bytes
+
+
+def read_written(value: Any) -> Any:
+    """Read what is held as text; another value is given as it is."""
+    return value.read() if isinstance(value, WrittenJSON) else value

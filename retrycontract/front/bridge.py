@@ -113,7 +113,7 @@ class WsgiBridge:
 
     Paths under `api_prefix` run on a pool of their own, so that slow pages never queue before submits. It has
     one thread by default: one writer is quicker than several that fight for SQLite's lock. Of these, what `is_slow`
-    tells by method, path and size of the body runs on a third pool.
+    tells by method, path and size of the body runs on a third pool, and what `is_large` tells in a thread of its own.
     """
 
     def __init__(
@@ -124,6 +124,7 @@ class WsgiBridge:
         page_threads: int = 4,
         slow_threads: int = 1,
         is_slow: Callable[[str, bytes, int], bool] = lambda *_: False,
+        is_large: Callable[[str, bytes, int], bool] = lambda *_: False,
         max_body_bytes: int,
         api_prefix: str = "/api/",
     ) -> None:
@@ -131,6 +132,10 @@ class WsgiBridge:
         self._api = ThreadPoolExecutor(api_threads, thread_name_prefix="api")
         self._slow = ThreadPoolExecutor(slow_threads, thread_name_prefix="slow")
         self._is_slow = is_slow
+        # Nothing there waits for anything but the interpreter, so that more threads would do no more, and take it
+        # from all others in turn.
+        self._large = ThreadPoolExecutor(1, thread_name_prefix="large")
+        self._is_large = is_large
         self._pages = ThreadPoolExecutor(page_threads, thread_name_prefix="page")
         # A password is made to be dear to check: six who guess would hold every thread of the pages. One at a time
         # leaves the other processor to agents, and nobody who logs in feels it.
@@ -177,7 +182,8 @@ class WsgiBridge:
         is_login = scope["method"] == "POST" and _path(scope).endswith(b"/login/")
         pool = self._logins if is_login else self._pages
         if self.is_api(scope):
-            pool = self._slow if self._is_slow(scope["method"], _path(scope), len(body)) else self._api
+            request = scope["method"], _path(scope), len(body)
+            pool = self._large if self._is_large(*request) else self._slow if self._is_slow(*request) else self._api
         return await asyncio.get_running_loop().run_in_executor(pool, self._run, scope, body)
 
     def is_api(self, scope: Scope) -> bool:
@@ -186,7 +192,7 @@ class WsgiBridge:
 
     def close(self) -> None:
         """Let the threads end; requests that have not begun are dropped, nobody waits for them any more."""
-        for pool in (self._api, self._slow, self._pages, self._logins):
+        for pool in (self._api, self._slow, self._large, self._pages, self._logins):
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:

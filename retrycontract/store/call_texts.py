@@ -5,9 +5,10 @@ They are made from what is stored, by the sweep, and can be thrown away: no tabl
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
 from django.db import connection
@@ -15,6 +16,7 @@ from django.db import connection
 TABLE: Final = "retrycontract_calltext"
 MOST_WORDS: Final = 300  # of one call: what is sought stands among the first, or in a file that nobody searches for
 MOST_LOOKED_AT: Final = 4_000  # characters of one text
+MOST_READ: Final = 65_536  # characters of an output as it is stored, which hold as many words
 MOST_SOUGHT: Final = 8  # words of one search
 WALKED: Final = 50_000  # newest calls that are read one by one, 15 ms: what one of a hundred has is found there
 # Letters that are written as others where a keyboard has none of them, and that Unicode takes for no accented ones.
@@ -22,6 +24,9 @@ _PLAIN: Final = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th"}
 )
 _WORD: Final = re.compile(r"[^\W_]+")
+# Texts and numbers of JSON; a text that is cut off counts as far as it goes, and what a colon follows is a name.
+_VALUE: Final = re.compile(r'"((?:[^"\\]|\\.)*)(?:"(\s*:)?|\\?\Z)|(-?[0-9][0-9.eE+-]*)')
+_CUT_ESCAPE: Final = re.compile(r"\\u[0-9a-fA-F]{0,3}\Z")
 _MAKE: Final = {
     # Whole words and their beginnings are found, no phrases: `detail=none` is a third of the size.
     "sqlite": (
@@ -58,6 +63,16 @@ def words_of(*texts: str) -> list[str]:
         if len(found) >= MOST_WORDS:  # of megabytes the rest is not looked at
             break
     return list(found)[:MOST_WORDS]
+
+
+def values_in(written: str) -> Iterator[str]:
+    """Give the texts and numbers of JSON in the order in which they are written, where it is cut off, too."""
+    for found in _VALUE.finditer(written):
+        text, colon, number = found.groups()
+        if number:
+            yield number
+        elif not colon:
+            yield json.loads(f'"{_CUT_ESCAPE.sub("", text)}"')
 
 
 def prepare() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
-from retrycontract.contract.json_types import write_json
+from retrycontract.contract.json_types import STORED, WrittenJSON, write_json
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no letter that reads as a digit
 LENGTH = 26
@@ -61,8 +61,10 @@ class JSONText(models.TextField):  # type: ignore[type-arg]  # the class takes n
         return value
 
     def get_prep_value(self, value: Any) -> str | None:
-        """Write a value as ASCII JSON; NaN and infinity are refused."""
-        return None if value is None else write_json(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+        """Write a value as ASCII JSON, unless it is written so; NaN and infinity are refused."""
+        if isinstance(value, WrittenJSON):
+            return value.text
+        return None if value is None else write_json(value, **STORED)
 
     def value_to_string(self, obj: models.Model) -> Any:
         """Give dumps the value as it is, as to_python takes it back."""

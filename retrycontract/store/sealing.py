@@ -18,19 +18,26 @@ class UnreadableError(ValueError):
     """Raised for what was sealed with a key that is no longer known."""
 
 
-def seal(payload: dict[str, Any]) -> bytes:
-    """Encrypt with the newest key."""
-    return _fernet(tuple(settings.RETRYCONTRACT.encryption_keys)).encrypt(write_json(payload).encode())
+def seal(payload: dict[str, Any], beside: str = "") -> bytes:
+    """Encrypt with the newest key; `beside` is JSON that is not read with the rest."""
+    text = write_json(payload) + (f"\n{beside}" if beside else "")
+    return _fernet(tuple(settings.RETRYCONTRACT.encryption_keys)).encrypt(text.encode())
 
 
 def unseal(sealed: bytes) -> dict[str, Any]:
     """Decrypt what was sealed; raises UnreadableError."""
+    return unseal_apart(sealed)[0]
+
+
+def unseal_apart(sealed: bytes) -> tuple[dict[str, Any], str]:
+    """Decrypt what was sealed, and give what lies beside it as it is; raises UnreadableError."""
     try:
         text = _fernet(tuple(settings.RETRYCONTRACT.encryption_keys)).decrypt(sealed)
     except InvalidToken:
         raise UnreadableError("no encryption key of the settings opens this") from None
-    payload: dict[str, Any] = json.loads(text)
-    return payload
+    written, _, beside = text.partition(b"\n")  # which JSON on one line never holds
+    payload: dict[str, Any] = json.loads(written)
+    return payload, beside.decode()
 
 
 def is_current(sealed: bytes) -> bool:
@@ -50,10 +57,11 @@ def resealed(sealed: bytes) -> bytes:
         raise UnreadableError("no encryption key of the settings opens this") from None
 
 
-def keyed_hash(text: str) -> str:
+def keyed_hash(text: str | bytes) -> str:
     """Hash a submission so that equal ones can be told without keeping them; hex, 64 digits."""
     # Submissions may hold lone surrogates, which plain UTF-8 cannot encode.
-    return hmac.new(settings.SECRET_KEY.encode(), text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+    told = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    return hmac.new(settings.SECRET_KEY.encode(), told, hashlib.sha256).hexdigest()
 
 
 @lru_cache(maxsize=4)

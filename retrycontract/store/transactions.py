@@ -41,6 +41,16 @@ def write_transaction(*, longest: float = LONGEST_SECONDS) -> Iterator[None]:
                 raise OperationalError("the transaction took too long and was rolled back; do it again")
 
 
+@contextmanager
+def write_turn() -> Iterator[None]:
+    """Run one statement that is a transaction by itself; on SQLite after waiting for the other writers, as above."""
+    if connection.vendor == "sqlite":
+        with _writer:
+            yield
+    else:
+        yield
+
+
 # Eighteen digits fit a bigint whatever they are, and so do eleven in base 36.
 WRITTEN = re.compile(r"[0-9]{1,18}(?:\.[0-9a-z]{1,11}(?:-[0-9a-z]{1,11})*)?")
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"

@@ -10,12 +10,14 @@ from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from retrycontract.api.routes import answer_of_news
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.errors import ValidationError
 from retrycontract.front.bridge import Pending, Response
 from retrycontract.store.models import Call
 from retrycontract.store.sealing import seal
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import judge_waiting
-from retrycontract.usecases.notify.doorbell import SilentDoorbell
+from retrycontract.usecases.notify.doorbell import LONGEST_VERDICT, MOST_ERRORS, SilentDoorbell
 from tests.api.conftest import Door, Reply
 from tests.api.test_secret_identifiers import TOKEN
 from tests.factories import DEPLOY, RIGHT, WRONG, make_tool
@@ -169,3 +171,8 @@ def test_a_long_verdict_and_one_of_an_unknown_tool_are_read_again(
     assert judged() is None
     door.submit(WRONG, tool="unknown")
     assert judged() is None
+
+
+def test_a_verdict_with_more_errors_than_are_looked_at_is_too_long_for_a_bell() -> None:
+    short = ValidationError(ErrorCode.TYPE_MISMATCH, "", "").to_json()
+    assert len(seal({"verdict": {"attempt": {"errors_json": [short] * (MOST_ERRORS + 1)}}})) > LONGEST_VERDICT

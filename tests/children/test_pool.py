@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -27,6 +28,7 @@ from retrycontract.children.pool import (
 )
 from retrycontract.contract.configuration import RetryConfiguration
 from tests.bombs import endless
+from tests.serving.threads import eventually
 
 HANG = 60  # seconds after which a test has hung
 
@@ -231,6 +233,24 @@ def test_who_is_interrupted_while_waiting_takes_no_place_with_them() -> None:
     crowd.end(2)
     crowd.add("c")
     assert crowd.wait_for(2) == ["a", "c"]
+
+
+def test_of_children_that_were_started_while_others_worked_no_more_stay_than_may_work() -> None:
+    pool = Pool(Limits(processes=1, seconds=HANG))
+    schema = json.dumps({"items": {"anyOf": [{"const": number} for number in range(400)]}})
+    asked = Question(
+        output=[*range(5_000, 13_000)], tool_name="tool", schema=schema, configuration=RetryConfiguration()
+    )  # fmt: skip
+    pool.warm()
+    try:
+        with ThreadPoolExecutor(1) as threads:
+            done = threads.submit(pool.run, "judge", asked, cpu_seconds=HANG)
+            eventually(lambda: not pool._idle)
+            pool.warm()
+            done.result()
+        assert len(pool._idle) == 1
+    finally:
+        pool.close()
 
 
 def test_a_pool_that_was_closed_keeps_no_child() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import http.client
 import json
 import socket
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -194,3 +195,28 @@ def test_repeated_headers_are_joined_and_cookies_with_their_own_sign(port: int) 
 def test_a_header_with_an_underscore_cannot_pass_for_the_one_with_a_dash(port: int) -> None:
     echo = echoed(port, "/", headers={"X-Real-Name": "proxy", "X_Real_Name": "client"})
     assert echo["HTTP_X_REAL_NAME"] == "proxy"
+
+
+def test_large_requests_are_read_one_at_a_time_and_hold_up_no_other() -> None:
+    large, most, others = threading.Semaphore(1), list[bool](), threading.Event()
+
+    def app(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+        start_response("200 OK", [])
+        if environ["CONTENT_LENGTH"] == "0":
+            others.set()
+            return []
+        is_alone = large.acquire(blocking=False)
+        most.append(is_alone)
+        others.wait(10)
+        if is_alone:
+            large.release()
+        return []
+
+    async def ask() -> None:
+        bridge = WsgiBridge(app, slow_threads=4, is_large=lambda *request: request[2] > 10, max_body_bytes=LIMIT)
+        sent = [bridge.ask(http_scope("/api/x", method="POST"), b"x" * size) for size in (20, 20, 20, 20, 0)]
+        await asyncio.gather(*sent)
+        bridge.close()
+
+    asyncio.run(ask())
+    assert most == [True] * 4

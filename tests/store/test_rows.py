@@ -13,6 +13,8 @@ from django.core import serializers
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
 from pytest_django import Settings
 
 from retrycontract.contract.lifecycle import CallState
@@ -23,7 +25,7 @@ from retrycontract.store.history import forgetting
 from retrycontract.store.models import ApiKey, AppendOnlyError, Call, Door, Event, ToolVersion
 from retrycontract.store.models.calls import MAX_CANDIDATES, candidates
 from retrycontract.store.sealing import UnreadableError, keyed_hash, seal, unseal
-from retrycontract.usecases.calls.sweep import index_calls
+from retrycontract.usecases.calls.sweep import index_calls, judge_waiting
 from tests.factories import make_agent, make_blocked, make_call, make_tool
 
 pytestmark = pytest.mark.django_db
@@ -234,3 +236,32 @@ def test_an_emptied_database_finds_the_words_of_its_new_calls() -> None:
         assert call_texts.find(goal, most=9) == [call.pk]
         with transaction.atomic(), forgetting():
             call_command("flush", interactive=False, verbosity=0)
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+JSON_VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12)
+
+
+def values_of(value: Any) -> list[str]:
+    if isinstance(value, dict | list):
+        return [each for one in (value.values() if isinstance(value, dict) else value) for each in values_of(one)]
+    return [] if value is None or isinstance(value, bool) else [str(value)]
+
+
+@given(JSON_VALUES, st.integers(0, 200))
+def test_values_are_found_in_written_json_and_as_far_as_it_was_cut_off(value: Any, at: int) -> None:
+    written = JSONText().get_prep_value([value]) or ""
+    assert list(call_texts.values_in(written)) == values_of(value)
+    whole, cut = values_of(value), list(call_texts.values_in(written[:at]))
+    names = len(cut) > len(whole)  # the name that it ends in may be the last of them
+    assert cut[:-1] == whole[: max(len(cut) - 1, 0)] or names
+
+
+@pytest.mark.django_db
+def test_what_a_large_output_begins_with_is_found() -> None:
+    agent = make_agent()
+    make_tool(agent, schema={})
+    call = make_call(agent, [{"first": "zanzibar", "rest": ["lorem ipsum"] * 40_000}])
+    judge_waiting(clock=timezone.now)
+    index_calls()
+    assert call_texts.find("zanzibar", most=9) == [call.pk]

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from pytest_django import Settings
 
+from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.schemas.admission import APART, DearSchema
+from retrycontract.store.models import Attempt
+from retrycontract.store.sealing import seal, unseal_apart
+from retrycontract.usecases.calls.sweep import index_calls
 from retrycontract.usecases.counts.keep_count import WorkUsedUpError, charge, refuse_overdrawn
 from retrycontract.usecases.tools.contracts import pinned
 from retrycontract.usecases.tools.register_tool import register_tool
 from tests.bombs import Bomb, known
 from tests.contract.test_admission_hostile import doubled
 from tests.factories import make_agent, make_tool, submit
-from tests.usecases.conftest import NOON, configure, send_and_judge
+from tests.file_database import all_at_once
+from tests.usecases.conftest import NOON, configure, judge_all, send_and_judge
 
 pytestmark = pytest.mark.django_db
 
@@ -129,3 +141,138 @@ def test_no_writer_waits_while_a_large_output_is_read_through(settings: Settings
         sys.setprofile(None)
     assert "fill_in" in within
     assert {"has_redaction", "text_of"}.isdisjoint(within)
+
+
+LARGE: dict[str, Any] = {"a": [{"name": f"value {number}"} for number in range(4_000)], "note": "lorem ipsum " * 20_000}
+MANY = 2_000  # values, or characters of what is read as JSON
+
+
+@contextmanager
+def read_through() -> Iterator[list[str]]:
+    """List what reads or writes a large value as JSON in this thread while the block runs, or walks through it."""
+    seen = list[str]()
+
+    def look(frame: FrameType, event: str, _: Any) -> None:
+        given = {"decode": "s", "dumps": "obj", "write_json": "value", "has_redaction": "value"}.get(
+            frame.f_code.co_name
+        )
+        if event != "call" or given not in frame.f_locals:
+            return
+        value = frame.f_locals[given]
+        is_large = len(value) > MANY if isinstance(value, str | bytes) else not has_at_most(MANY, value)
+        if is_large:
+            seen.append(frame.f_code.co_name)
+
+    sys.setprofile(look)
+    try:
+        yield seen
+    finally:
+        sys.setprofile(None)
+
+
+@pytest.mark.parametrize("seconds", [2, 0.001], ids=["judged", "too much work"])
+def test_the_worker_passes_a_large_output_on_unread(settings: Settings, seconds: float) -> None:
+    configure(settings, check_seconds=seconds)
+    agent = make_agent()
+    make_tool(
+        agent,
+        schema={
+            "additionalProperties": True,
+            "properties": {"a": {"items": {"properties": {"name": {"type": "string"}}}}},
+        },
+    )
+    for output in (LARGE, {"b": [*range(20_000)]}):
+        attempt = submit(agent, output)
+        with read_through() as seen:
+            judge_all()
+            index_calls()
+        assert seen == []
+        attempt.refresh_from_db()
+        assert (attempt.is_dear, attempt.is_valid) == (True, seconds == 2), attempt.feedback
+        assert (attempt.output == output) == (seconds == 2)
+
+
+def test_an_output_has_the_same_signature_wherever_it_was_judged(settings: Settings) -> None:
+    configure(settings, door_max_bytes=100)
+    agent, output = make_agent(), {"z": 1, "a": ["😀 " * 40, {"y": None, "b": 2.5}]}
+    make_tool(agent, schema={})
+    apart = send_and_judge(agent, output)
+    configure(settings, door_max_bytes=10_000)
+    at_door = send_and_judge(agent, output)
+    assert (apart.is_dear, at_door.is_dear) == (True, False)
+    assert (apart.output_hash, apart.output, apart.is_redacted) == (at_door.output_hash, output, False)
+
+
+def test_what_is_redacted_in_a_child_process_is_marked_so(settings: Settings) -> None:
+    configure(settings, door_max_bytes=100)
+    agent = make_agent()
+    make_tool(agent, schema={})
+    attempt = send_and_judge(agent, {"password": "correct horse", "a": "lorem ipsum " * 100})
+    assert (attempt.is_dear, attempt.is_redacted) == (True, True)
+    assert "correct horse" not in str(attempt.output)
+
+
+@pytest.mark.parametrize("output", ["null", json.dumps(LARGE), "{" * 20_000, json.dumps("text " * 4_000)])
+def test_text_is_stored_as_it_was_from_another_process(settings: Settings, output: str) -> None:
+    configure(settings, door_max_bytes=0)
+    agent = make_agent()
+    make_tool(agent, schema={})
+    attempt = send_and_judge(agent, output)
+    assert attempt.is_dear
+    assert attempt.output == (json.loads(output) if attempt.is_parsed else output)
+    assert attempt.is_parsed == (output[0] != "{" or output[1] != "{")
+
+
+def test_what_an_earlier_release_queued_is_judged() -> None:
+    agent = make_agent()
+    make_tool(agent, schema={})
+    attempt = submit(agent, LARGE)
+    payload, written = unseal_apart(bytes(attempt.sealed or b""))
+    Attempt.objects.filter(pk=attempt.pk).update(sealed=seal(payload | {"output": json.loads(written)}))
+    judge_all()
+    attempt.refresh_from_db()
+    assert (attempt.status, attempt.output) == ("valid", LARGE)
+
+
+@pytest.mark.usefixtures("transactional_db")
+def test_a_lease_leaves_a_large_row_where_it_is(file_database: Path) -> None:
+    agent = make_agent()
+    make_tool(agent, schema={})
+    attempt = submit(agent, LARGE)
+    log = file_database.with_name(f"{file_database.name}-wal")
+    before = log.stat().st_size
+    claimed = Attempt.claim(attempt.pk, token="f" * 32, now=timezone.now(), until=timezone.now())
+    assert claimed is not None
+    assert claimed.count_delivery("f" * 32, -1)
+    assert log.stat().st_size - before < len(attempt.sealed or b"") / 4
+
+
+@pytest.mark.usefixtures("shared_database")
+def test_who_claims_waits_for_the_other_writers_in_their_queue() -> None:
+    agent = make_agent()
+    make_tool(agent, schema={})
+    attempts = [submit(agent, {"a": [*range(20_000 + number)]}) for number in range(8)]
+
+    def claim(attempt: Attempt) -> bool:
+        with connection.cursor() as cursor:  # who polls gives up at once
+            if connection.vendor == "sqlite":
+                cursor.execute("PRAGMA busy_timeout = 0")
+        held = [Attempt.claim(attempt.pk, token="f" * 32, now=NOON, until=NOON) for _ in range(20)]
+        charge(agent.pk, 0.1, now=NOON)
+        return any(held)
+
+    assert any(all_at_once(claim, attempts))
+
+
+def test_an_escalation_reads_one_output_of_its_call(settings: Settings) -> None:
+    configure(settings, check_seconds=0.01)
+    agent = make_agent()
+    make_tool(agent, schema={"type": "string"})
+    call = None
+    for _ in range(2):
+        call = send_and_judge(agent, {"a": 1}, call=call).call
+    with CaptureQueriesContext(connection) as queries:
+        assert send_and_judge(agent, {"a": 1}, call=call).call.state == "blocked"
+    failures = [sql["sql"] for sql in queries if re.search(r"^SELECT .* WHERE .*is_valid", sql["sql"])]
+    assert failures
+    assert not [sql for sql in failures if '"output"' in sql or '"sealed"' in sql]

@@ -20,8 +20,12 @@ from retrycontract.store.fields import JSONText, literals
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.calls import Call, CallQuerySet
 from retrycontract.store.statements import Statement
+from retrycontract.store.transactions import write_turn
 
 LOOKED_AT = 200  # waiting attempts that are looked at together
+# As long as the lease that a worker takes: SQLite then changes the row in place, where it would write the whole of it
+# anew, twice two megabytes for a large output. Whoever reads a lease asks for the state first.
+NO_LEASE: Final = "0" * 32
 MAX_API_ERROR = 300  # characters of why a model could not be asked
 
 
@@ -227,8 +231,9 @@ class Attempt(models.Model):
     def claim(cls, attempt_id: int, *, token: str, now: datetime, until: datetime) -> Attempt | None:
         """Lease one attempt, or None when somebody else has it or it is not its turn."""
         leased = {"state": AttemptState.LEASED, "lease_token": token, "lease_until": until}
-        if not CLAIMABLE.update(leased | {"deliveries": F("deliveries") + 1}, pk=attempt_id, now=now):
-            return None
+        with write_turn():
+            if not CLAIMABLE.update(leased | {"deliveries": F("deliveries") + 1}, pk=attempt_id, now=now):
+                return None
         return TO_JUDGE.first(pk=attempt_id)
 
     @classmethod
@@ -240,10 +245,11 @@ class Attempt(models.Model):
         """
         places = _places([*ids, *[0] * (most - len(ids))])  # the statement is the same for fewer
         lease, read = _leasing(most)
-        if not lease.update(
-            {"state": AttemptState.LEASED, "lease_token": token, "lease_until": until}, now=now, **places
-        ):
-            return []
+        with write_turn():
+            if not lease.update(
+                {"state": AttemptState.LEASED, "lease_token": token, "lease_until": until}, now=now, **places
+            ):
+                return []
         leased = sorted(read.rows(token=token, **places), key=lambda attempt: ids.index(attempt.pk))
         for attempt in leased:
             attempt.deliveries += 1
@@ -252,7 +258,8 @@ class Attempt(models.Model):
     def count_delivery(self, token: str, change: int) -> bool:
         """Count a delivery, or count it no longer; False when the lease is lost."""
         mine = Attempt.objects.filter(pk=self.pk, lease_token=token, state=AttemptState.LEASED)
-        return bool(mine.update(deliveries=F("deliveries") + change))
+        with write_turn():
+            return bool(mine.update(deliveries=F("deliveries") + change))
 
     @property
     def errors(self) -> tuple[ValidationError, ...]:

@@ -161,7 +161,7 @@ def follow_hints(attempt: Attempt) -> None:
     if attempt.number > 1 and attempt.is_valid is not None:
         # Tries for which the model could not be asked lie between a feedback and who reads it.
         judged = attempt.call.attempts.filter(number__lt=attempt.number, is_valid__isnull=False)
-        before = judged.select_related("standing_hint").order_by("-number").first()
+        before = judged.select_related("standing_hint").defer("output", "sealed").order_by("-number").first()
         if before is not None and before.standing_hint is not None:
             counted = changes.setdefault(before.standing_hint.pk, Counter())
             # The agent may say what its model read; what was cut out of the middle may have had it.

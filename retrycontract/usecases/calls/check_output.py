@@ -14,6 +14,7 @@ from retrycontract.children.pool import MEGABYTE, Death, Limits, bound_shared_po
 from retrycontract.contract.checks.reading import read_output
 from retrycontract.contract.checks.tool_arguments import Rejection
 from retrycontract.contract.feedback.answer import Examined, examine_and_redact
+from retrycontract.contract.json_types import read_written
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.json_text import HAS_VALUE, JsonFault, depth_fault, read_json, with_zeros
@@ -31,7 +32,10 @@ BRACKET_SECONDS: Final = 6e-8  # per bracket of a text that nests too deep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """Hold an output and what its agent says of it; `known_tools` where nobody registered the one that it named."""
+    """Hold an output and what its agent says of it; `known_tools` where nobody registered the one that it named.
+
+    An output that is WrittenJSON is read by the child process alone.
+    """
 
     output: Any
     tool_name: str
@@ -62,7 +66,7 @@ def check_here(submitted: Submitted, contract: PinnedContract | None) -> Checked
     # how long it took.
     began, started = perf_counter_ns(), thread_time()
     examined = examine_and_redact(
-        submitted.output,
+        read_written(submitted.output),
         contract.compiled if contract else None,
         sanitizer(),
         tool_name=submitted.tool_name,

@@ -10,13 +10,13 @@ from typing import Any
 from retrycontract.config.logs import follow
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
+from retrycontract.contract.json_types import text_of
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.outputs import UNTOLD, Generation, Kind
 from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.store.models import Agent, Call, LostRaceError, Tool, ToolVersion
 from retrycontract.store.models.calls import candidates
-from retrycontract.usecases.calls.record_verdict import text_of
 from retrycontract.usecases.calls.repeat_request import RequestKey
 from retrycontract.usecases.tools.contracts import attempts_allowed, sanitizer
 

@@ -17,11 +17,12 @@ from retrycontract.contract.checks.tool_arguments import unfinished_check
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import Examined
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackForm, FeedbackOptions
+from retrycontract.contract.json_types import WrittenJSON, write_json
 from retrycontract.contract.lifecycle import CallState, Move, Status
 from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Event, Tool
 from retrycontract.store.models.attempts import CALL_TO_DECIDE, LEASED_BY, NEXT_WAITING
-from retrycontract.store.sealing import UnreadableError, unseal
+from retrycontract.store.sealing import UnreadableError, unseal_apart
 from retrycontract.store.statements import rewrite
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.check_output import Checked, Submitted, check_apart, check_here
@@ -78,7 +79,7 @@ def judge_leased(attempt: Attempt, token: str, now: datetime, *, clock: Callable
     if attempt.deliveries > settings.RETRYCONTRACT.max_deliveries:
         return _give_up(attempt, token, now, unfinished_check(UNFINISHED), crashed=True)
     try:
-        payload = unseal(bytes(attempt.sealed or b""))
+        payload, written = unseal_apart(bytes(attempt.sealed or b""))
         follow(request_id=payload.get("request_id"))
         call = _as_submitted(attempt.call, payload)
         contract = pinned(call.tool, call.version, call.kind) if call.tool and call.version else None
@@ -88,8 +89,10 @@ def judge_leased(attempt: Attempt, token: str, now: datetime, *, clock: Callable
     except InvalidSchema as fault:
         return _give_up(attempt, token, now, _refused(fault))
     sealed = payload["callback_error"]
+    # What an older release queued has it in the payload.
+    output = WrittenJSON(written or write_json(payload["output"]))
     submitted = Submitted(
-        output=payload["output"],
+        output=output if attempt.is_dear else output.read(),
         tool_name=call.tool_name,
         known_tools=() if contract else tuple(Tool.objects.names(call.agent.namespace)),
         finish_reason=payload["finish_reason"],
@@ -99,18 +102,20 @@ def judge_leased(attempt: Attempt, token: str, now: datetime, *, clock: Callable
     try:
         # What is cheap was queued for another reason (the order of attempts, the setting), and needs no child process.
         if not attempt.is_dear:
-            return _finish(attempt, token, check_here(submitted, contract), payload, clock())
+            return _finish(attempt, token, submitted, check_here(submitted, contract), payload, clock())
         # While a child judges, whatever ends this process is not the output, so it does not count. Afterwards it may
         # be.
         attempt.count_delivery(token, -1)
         checked = check_apart(submitted, contract, call.agent_id)
     except InvalidSchema as fault:  # an earlier release took it, and what is pinned to it stays so
         return _give_up(attempt, token, clock(), _refused(fault))
-    return attempt.count_delivery(token, +1) and _finish(attempt, token, checked, payload, clock())
+    return attempt.count_delivery(token, +1) and _finish(attempt, token, submitted, checked, payload, clock())
 
 
-def _finish(attempt: Attempt, token: str, checked: Checked, payload: dict[str, Any], now: datetime) -> bool:
-    stored = StoredOutput.of(checked.examined, payload["output"])
+def _finish(
+    attempt: Attempt, token: str, submitted: Submitted, checked: Checked, payload: dict[str, Any], now: datetime
+) -> bool:
+    stored = StoredOutput.of(checked.examined, submitted.output)
     with write_transaction():
         call = _fenced_call(attempt, token)
         if call is None:
@@ -120,7 +125,7 @@ def _finish(attempt: Attempt, token: str, checked: Checked, payload: dict[str, A
             _quarantine(call, now)
         asked = payload.get("feedback") or {}  # what was queued by an older release says nothing of it
         options = FeedbackOptions(FeedbackForm(asked["form"]), asked["max_length"]) if asked else PLAIN
-        verdict = fill_in(attempt, stored, payload["output"], now=now, duration_us=checked.duration_us, options=options)
+        verdict = fill_in(attempt, stored, submitted.output, now=now, duration_us=checked.duration_us, options=options)
         _conclude(attempt, verdict, now)
     if attempt.is_dear:
         agent_id = attempt.call.agent_id

@@ -14,7 +14,7 @@ from retrycontract.contract.feedback.answer import Examined, write_answer
 from retrycontract.contract.feedback.escalation import EscalationFormatter, fingerprint_digest
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackForm, FeedbackOptions, ShownSchema
 from retrycontract.contract.feedback.guidance import standing_words
-from retrycontract.contract.json_types import write_json
+from retrycontract.contract.json_types import WrittenOutput, read_written, text_of
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import has_redaction
@@ -43,7 +43,10 @@ class StoredOutput:
     def of(cls, examined: Examined, output: Any) -> StoredOutput:
         """Look for marks of what was redacted, and sign the output."""
         # Keyed: from a plain hash a short value is found by trying, although the value itself was redacted.
-        return cls(examined, has_redaction(examined.kept), keyed_hash(text_of(output)))
+        kept = examined.kept
+        if isinstance(kept, WrittenOutput):  # a child process has looked through it
+            return cls(examined, kept.is_redacted, keyed_hash(kept.comparable))
+        return cls(examined, has_redaction(kept), keyed_hash(text_of(read_written(output))))
 
 
 def fill_in(
@@ -84,7 +87,7 @@ def fill_in(
         words=standing_words(hint.text) if hint else "",
         options=options,
         shown=_shown_schema(call, options),
-        output=output,
+        output=None if options.form is FeedbackForm.ERRORS else read_written(output),
     )
     attempt.state = AttemptState.JUDGED
     # The raw text is purged with the verdict; a constraint holds that only what waits has one.
@@ -168,7 +171,8 @@ def open_escalation(call: Call, *, now: datetime, door: Door) -> Escalation:
 
 
 def _failures(call: Call) -> list[Attempt]:
-    return list(call.attempts.filter(is_valid=False).order_by("number"))
+    # Without the outputs, which may be large, and of which one is shown: it is read when it is asked for.
+    return list(call.attempts.filter(is_valid=False).order_by("number").defer("output", "sealed"))
 
 
 def _summary(call: Call, history: list[Attempt], *, now: datetime, held_attempt: int | None = None) -> str:
@@ -250,10 +254,3 @@ def call_attributes(call: Call, attempt: Attempt | None) -> Attributes:
                 "retrycontract.error_codes": ",".join(sorted({error.error_code for error in attempt.errors})),
             }
     return found
-
-
-def text_of(output: Any) -> str:
-    """Write an output as one text, the same for the same value."""
-    if isinstance(output, str):
-        return output
-    return write_json(output, sort_keys=True, separators=(",", ":"), default=str)

@@ -10,13 +10,13 @@ from django.conf import settings
 from retrycontract.config.logs import follow
 from retrycontract.config.telemetry import span, told, traceparent_of
 from retrycontract.contract.checks.sensitive_places import marks_of
-from retrycontract.contract.json_types import has_at_most
+from retrycontract.contract.json_types import has_at_most, text_of, write_json
 from retrycontract.contract.lifecycle import Budget, CallState, move_unasked
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.store.models import Agent, Attempt, AttemptState, Door, Event, LostRaceError, Tool, ToolVersion
-from retrycontract.store.models.attempts import MAX_API_ERROR
+from retrycontract.store.models.attempts import MAX_API_ERROR, NO_LEASE
 from retrycontract.store.sealing import UnreadableError, seal
 from retrycontract.store.statements import insert
 from retrycontract.store.transactions import write_transaction
@@ -37,7 +37,6 @@ from retrycontract.usecases.calls.record_verdict import (
     fill_in,
     log_verdict,
     open_escalation,
-    text_of,
 )
 from retrycontract.usecases.calls.repeat_request import (
     made_before,
@@ -224,7 +223,6 @@ def _queue(intake: Intake, *, is_dear: bool, said: str | None, reserved: float =
         {
             "tool": new.tool,
             "is_known": intake.version is not None,
-            "output": new.output,
             "finish_reason": new.finish_reason,
             "callback_error": rejected
             if rejected is None or isinstance(rejected, str)
@@ -233,7 +231,8 @@ def _queue(intake: Intake, *, is_dear: bool, said: str | None, reserved: float =
             "feedback": asdict(new.feedback),
             "request_id": new.request_id,
             "reserved": reserved,
-        }
+        },
+        beside=write_json(new.output),
     )
     with write_transaction():
         call = intake.take_call(may_wait=True)
@@ -251,6 +250,8 @@ def _queue(intake: Intake, *, is_dear: bool, said: str | None, reserved: float =
             submitted_at=now,
             sealed=sealed,
             is_dear=is_dear,
+            lease_token=NO_LEASE,
+            lease_until=now,
             **asdict(new.generation),
         )
         insert(attempt)

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.contrib.sessions.models import Session
-from django.db.models import QuerySet
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Substr
 
 from retrycontract.config.logs import forget
 from retrycontract.config.telemetry import is_on
@@ -247,33 +248,19 @@ def _index_batch() -> int:
     if not keys:
         return 0
     calls = list(Call.objects.filter(pk__in=keys))
-    outputs = {one.call_id: one.output for one in Attempt.objects.newest_judged(calls).only("call_id", "output")}
+    # Cut by the database: read whole, the outputs of so many calls would take hundreds of megabytes.
+    begins = Substr("output", 1, call_texts.MOST_READ, output_field=TextField())
+    outputs = dict(Attempt.objects.newest_judged(calls).annotate(begins=begins).values_list("call_id", "begins"))
     rows = []
     for call in calls:
         # What the agent was trying to do, and the values that it sent: what is stored is redacted.
         context = call.context if isinstance(call.context, dict) else {}
         told = [str(context[name]) for name in ("goal", "last_user_message") if isinstance(context.get(name), str)]
-        values = islice(_values(outputs.get(call.pk)), call_texts.MOST_WORDS)
+        values = islice(call_texts.values_in(outputs.get(call.pk) or ""), call_texts.MOST_WORDS)
         rows.append((call.pk, call_texts.words_of(*told, *values), call.attempts_made))
     with write_transaction():
         call_texts.write(rows)
     return len(calls)
-
-
-def _values(output: Any) -> Iterator[str]:
-    # A stack gives back last what it was given first. Reversed, the values come as they were written, and of a long
-    # output the first words are kept.
-    left = [output]
-    while left:
-        match left.pop():
-            case dict() as found:
-                left += reversed(list(found.values()))
-            case list() as found:
-                left += reversed(found)
-            case bool() | None:
-                pass
-            case value:
-                yield str(value)
 
 
 def _forget_batch(now: datetime) -> int:

@@ -16,7 +16,7 @@ from retrycontract.contract.checks.tool_arguments import UNKNOWN_TOOL
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity
-from retrycontract.contract.json_types import write_json
+from retrycontract.contract.json_types import WrittenJSON, write_json
 from retrycontract.contract.lifecycle import CallState, Move
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.models import (
@@ -32,6 +32,7 @@ from retrycontract.store.models import (
     Tally,
     hour_of,
 )
+from retrycontract.store.transactions import write_turn
 
 # Beyond the burst, in processor seconds: what is refused adds nothing, so that only what is under way at once can come
 # to more. An account that owes more was charged before the clock was set back.
@@ -50,10 +51,11 @@ class WorkUsedUpError(Exception):
 def charge(agent_id: int, seconds: float, *, now: datetime) -> None:
     """Charge an agent at once, as what takes long is."""
     service = settings.RETRYCONTRACT
-    Agent.objects.charge(
-        agent_id, seconds, per_second=service.work_seconds_per_minute / 60, most=service.work_burst_seconds + MOST_OWED,
-        now=now,
-    )  # fmt: skip
+    with write_turn():
+        Agent.objects.charge(
+            agent_id, seconds, per_second=service.work_seconds_per_minute / 60,
+            most=service.work_burst_seconds + MOST_OWED, now=now,
+        )  # fmt: skip
 
 
 def note_work(agent_id: int, seconds: float, *, now: datetime) -> None:
@@ -160,8 +162,7 @@ def steps_of_attempt(attempt: Attempt) -> Steps:
     codes = {error["error_code"] for error in _blocking(attempt)}
     places, tokens = _places(attempt), (attempt.tokens_in or 0) + (attempt.tokens_out or 0)
     if attempt.tokens_in is None and attempt.tokens_out is None:  # then what it wrote and was answered says it
-        written = write_json(attempt.output, separators=(",", ":"))
-        tokens = (len(written) + len(attempt.feedback)) // CHARACTERS_OF_TOKEN
+        tokens = (_length(attempt.output) + len(attempt.feedback)) // CHARACTERS_OF_TOKEN
     if attempt.number == 1:
         steps += [(Measure.CODE_FIRST, source.label(code), 1) for code in codes]
     steps += [(Measure.FAILURE, code, 1) for code in codes]
@@ -233,12 +234,16 @@ def _cost(attempt: Attempt) -> Steps:
     Feedback is read with the next attempt, so that an agent that counts its tokens has counted it there.
     """
     if attempt.tokens_in is None and attempt.tokens_out is None:
-        again = len(write_json(attempt.output, separators=(",", ":"))) if attempt.number > 1 else 0
+        again = _length(attempt.output) if attempt.number > 1 else 0
         return [(Measure.RETRY_TEXT, "", again + len(attempt.feedback))]
     told = {"in": attempt.tokens_in or 0, "out": attempt.tokens_out or 0}
     retried = sum(told.values()) if attempt.number > 1 else 0
     by_model: Steps = [(Measure.TOKENS, f"{way} {_model(attempt)}", amount) for way, amount in told.items()]
     return [*by_model, (Measure.RETRY_TOKENS, "", retried)]
+
+
+def _length(output: Any) -> int:
+    return len(output.text if isinstance(output, WrittenJSON) else write_json(output, separators=(",", ":")))
 
 
 def _source(attempt: Attempt) -> Source:
@@ -254,12 +259,13 @@ def _blocking(attempt: Attempt) -> list[Mapping[str, Any]]:
 def _places(attempt: Attempt) -> list[str]:
     """Name code and place of each error; a field that the model made up counts where it stands."""
     found = set()
-    for error in _blocking(attempt):
-        tokens = pointers.tokens(pointers.pattern(error["field_path"]))
-        if error["error_code"] == ErrorCode.UNKNOWN_FIELD:
+    # A thousand errors of one list stand in few places, and all writers wait until these are told.
+    for code, pattern in {(error["error_code"], pointers.pattern(error["field_path"])) for error in _blocking(attempt)}:
+        tokens = pointers.tokens(pattern)
+        if code == ErrorCode.UNKNOWN_FIELD:
             tokens = tokens[:-1]
         place = pointers.from_tokens(tokens[:MAX_DEPTH])
-        found.add(visible(elide_middle(f"{error['error_code']} {place}".strip(), MAX_PLACE))[:MAX_LABEL])
+        found.add(visible(elide_middle(f"{code} {place}".strip(), MAX_PLACE))[:MAX_LABEL])
     return sorted(found)[:MOST_PLACES]
 
 

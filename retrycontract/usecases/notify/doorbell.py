@@ -24,6 +24,7 @@ DESK_BELL: Final = "desk"  # rings with every call, for the pages of operators
 
 VERDICT: Final = "verdict"  # what was sealed for another purpose is none
 LONGEST_VERDICT: Final = 16_384  # bytes, sealed: every web process is sent each; a longer one is read again
+MOST_ERRORS: Final = LONGEST_VERDICT // 100  # more never fit: the names of an error's fields alone take as much
 TOLD_OF_CALL: Final = ("public_id", "tool_name", "state", "attempts_allowed", "correlation_id")
 TOLD_OF_ATTEMPT: Final = (
     "number", "state", "status", "tool_call_id", "errors_json", "feedback", "api_error", "shown_attempt", "shown_max",
@@ -87,6 +88,9 @@ def ring_after_commit(
 
 def sealed_verdict(attempt: Attempt) -> bytes | None:
     """Seal what the API tells of a judged attempt, and nothing else; None for what is too long to go with a ring."""
+    # Rings come right after a commit, when the next writer of SQLite still waits.
+    if len(attempt.errors_json) > MOST_ERRORS:
+        return None
     told = {"call": {name: getattr(attempt.call, name) for name in TOLD_OF_CALL},
             "attempt": {name: getattr(attempt, name) for name in TOLD_OF_ATTEMPT}}  # fmt: skip
     sealed = seal({VERDICT: told})
