@@ -241,19 +241,21 @@ def group(request: HttpRequest, public_id: str) -> HttpResponse:
     if not may_answer(request.user):
         raise PermissionDenied
     found = get_object_or_404(Call.objects.select_related("agent"), public_id=public_id)
-    if not found.fingerprint:  # it shares its mistake with nobody
+    # What is answered is what the page showed: the agent of this call may have made another mistake since.
+    mistake = Mistake.of(found, request.POST.get("mistake") or None)
+    if not mistake.fingerprint:  # it shares its mistake with nobody
         return redirect("dashboard:call", public_id=public_id)
     before = taken_back(request, public_id) if request.method == "GET" else {}
     only = request.POST.getlist("call") if request.method == "POST" else before.pop("calls", None)
     waiting = read_waiting(
-        Mistake.of(found),
+        mistake,
         cast(User, request.user).pk,
         now=timezone.now(),
         only=None if "all" in request.POST else only,
         alone="alone" in request.GET,
     )
     if request.method != "POST":
-        return _page(request, found, waiting, GroupForm(initial=before))
+        return _page(request, found, mistake, waiting, GroupForm(initial=before))
     if any(name in request.POST for name in FILLS):
         # A person still looks at it and sends it
         filling, at_hand = request.POST.copy(), _at_hand(request, waiting)
@@ -267,16 +269,20 @@ def group(request: HttpRequest, public_id: str) -> HttpResponse:
         if (reply := at_hand.reply(filling.get("reply", ""))) is not None:
             _add(filling, reply.text)
         form = GroupForm(filling)
-        return _page(request, found, waiting, form, **_drafted(form, waiting), is_preview=True, at_hand=at_hand)
+        return _page(
+            request, found, mistake, waiting, form, **_drafted(form, waiting), is_preview=True, at_hand=at_hand
+        )
     form = GroupForm(request.POST)
     drafted = _drafted(form, waiting)
     if is_htmx(request):
         return render(request, "call/_preview.html", drafted | {"form": form, "is_preview": True})
     if "preview" in request.POST:
-        return _page(request, found, waiting, form, **drafted, is_preview=True)
+        return _page(request, found, mistake, waiting, form, **drafted, is_preview=True)
     if not form.is_valid() or not only or "refused" in drafted:
-        return _page(request, found, waiting, form, status=REFUSED, none_chosen=not only and NONE_CHOSEN, **drafted)
-    return _answer(request, found, form, only)
+        return _page(
+            request, found, mistake, waiting, form, status=REFUSED, none_chosen=not only and NONE_CHOSEN, **drafted
+        )
+    return _answer(request, found, mistake, form, only)
 
 
 def _add(filling: QueryDict, text: str) -> None:
@@ -286,9 +292,9 @@ def _add(filling: QueryDict, text: str) -> None:
         filling["text"] = f"{before}\n{text}" if before else text
 
 
-def _answer(request: HttpRequest, found: Call, form: GroupForm, only: list[str]) -> HttpResponse:
+def _answer(request: HttpRequest, found: Call, mistake: Mistake, form: GroupForm, only: list[str]) -> HttpResponse:
     """Answer what was chosen; whatever is left keeps the words at hand."""
-    operator, now, mistake = cast(User, request.user), timezone.now(), Mistake.of(found)
+    operator, now = cast(User, request.user), timezone.now()
     is_fix = form.answer["decision"] is Decision.CORRECTED
     correct = corrector(form.cleaned_data["fix"], mistake) if is_fix else None
     result = answer_group(
@@ -306,7 +312,7 @@ def _answer(request: HttpRequest, found: Call, form: GroupForm, only: list[str])
         rest = request.POST.copy()
         rest["decision"] = Decision.HINT
         form = GroupForm(rest)
-    return _page(request, found, waiting, form, report=Report.of(result, read_goals(only)))
+    return _page(request, found, mistake, waiting, form, report=Report.of(result, read_goals(only)))
 
 
 def _following(operator: User, found: Call) -> str:
@@ -358,11 +364,20 @@ def _at_hand(request: HttpRequest, waiting: WaitingGroup) -> AtHand:
 
 
 def _page(
-    request: HttpRequest, found: Call, waiting: WaitingGroup, form: GroupForm, *, status: int = 200, **context: Any
+    request: HttpRequest,
+    found: Call,
+    mistake: Mistake,
+    waiting: WaitingGroup,
+    form: GroupForm,
+    *,
+    status: int = 200,
+    **context: Any,
 ) -> HttpResponse:
     context.setdefault("at_hand", _at_hand(request, waiting))
     # The near misses' correction can be sent, or one that worked before and was chosen.
     has_fix = bool(waiting.with_fix) or form["decision"].value() == Decision.CORRECTED
     decisions = [choice for choice in GROUP_DECISIONS if has_fix or choice[0] != Decision.CORRECTED]
-    shared = {"call": found, "waiting": waiting, "form": form, "decisions": decisions, "now": timezone.now()}
-    return render(request, "inbox/group.html", shared | {"may_answer": True} | context, status=status)
+    shared = {"call": found, "mistake": mistake.fingerprint, "waiting": waiting, "form": form, "decisions": decisions}
+    return render(
+        request, "inbox/group.html", shared | {"may_answer": True, "now": timezone.now()} | context, status=status
+    )

@@ -105,9 +105,11 @@ class ChildProcess:
             )
         except OSError as error:
             raise ChildUnavailableError(f"no process can be started ({type(error).__name__})") from error
-        if self._exchange(b"", STARTUP_SECONDS)[0] is None:
+        line, is_late = self._exchange(b"", STARTUP_SECONDS)
+        if line is None:
             self.stop()
-            raise ChildUnavailableError("the process that checks ends at once")
+            slow = f"has not started within {STARTUP_SECONDS:.0f} seconds, as the machine has too much to do"
+            raise ChildUnavailableError(f"the process that checks {slow if is_late else 'ends at once'}")
 
     @property
     def is_worn(self) -> bool:

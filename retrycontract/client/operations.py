@@ -306,7 +306,7 @@ def _json(value: Any) -> bytes:
 def _written(value: Any) -> str:
     try:
         return json.dumps(value)
-    except TypeError as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise WrongInputError(f"what is sent or its arguments cannot be written as JSON: {error}") from None
 
 
@@ -344,15 +344,18 @@ def _sendable(name: str, value: Any) -> Any:
     return value if limit is None or not isinstance(value, str) else _shortened(value, limit)
 
 
+PATHS = frozenset({".", ".."})  # which addresses leave out, and ask for another thing
+
+
 def _id(call: AnyCall) -> str:
     found = call if isinstance(call, str) else getattr(call, "call_id", None)
-    if not isinstance(found, str) or not found.strip():
+    if not isinstance(found, str) or not found.strip() or not PATHS.isdisjoint(found.split("/")):
         raise WrongInputError(f"a call is its id, or what submit() gave, not {call!r:.80}")
     return found
 
 
 def _tool_path(name: str) -> str:
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or not name or not PATHS.isdisjoint(name.split("/")):
         raise WrongInputError(f"a tool's name is a text, not {name!r:.80}")
     return f"/tools/{quote(name, safe='')}"
 

@@ -371,7 +371,7 @@ class Exchange:
             newest.text if self._words is None else self._words,
         )
         usage = summed([answer.body.get("usage") for answer in self._answers])
-        return Settled(newest, FinalAnswer(newest, calls, text, usage, explains=bool(blocked)))
+        return Settled(newest, FinalAnswer(newest, calls, text, usage, explains=bool(blocked)).with_own_ids())
 
     def _farewell(self, one: DueCall) -> str:
         """Say to whoever reads the conversation why it ends here; a person's words are for the model alone."""

@@ -205,7 +205,8 @@ def read(wire: Wire, content: bytes, seconds: float | None = None) -> ModelAnswe
         body = parse(content)
     except ValueError:
         body = None
-    return put_together(wire, body if isinstance(body, dict) else None, seconds)
+    is_object = isinstance(body, dict)
+    return put_together(wire, body if is_object else None, seconds, is_garbled=not is_object)
 
 
 def is_error(content: bytes) -> bool:

@@ -118,6 +118,21 @@ class FinalAnswer:
         """Give what is left to say to a client that has read the first answer's text."""
         return replace(self, text=f"\n\n{self.text}" if self.text and (self.explains or not self.calls) else "")
 
+    def with_own_ids(self) -> FinalAnswer:
+        """Give its calls different ids: some servers number those of each answer from 0."""
+        calls, known = list[WrittenCall](), set[str]()
+        for call in self.calls:
+            if call.id in known:
+                own, source = new_id(), call.source
+                if source is not None and "call_id" in source:  # an item, whose own id is made of the call's
+                    source = {name: value for name, value in source.items() if name != "id"} | {"call_id": own}
+                elif source is not None:
+                    source = source | {"id": own}
+                call = replace(call, id=own, source=source)
+            known.add(call.id)
+            calls.append(call)
+        return replace(self, calls=tuple(calls))
+
 
 class AnswerStream(Protocol):
     """Put a streamed answer together, event by event."""

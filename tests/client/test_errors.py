@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import traceback
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -133,6 +134,16 @@ def test_whatever_the_address_is_it_is_refused_at_once_or_asked(url: str) -> Non
         client.tool("t")
 
 
+def within_itself() -> list[Any]:
+    found: list[Any] = []
+    found.append(found)
+    return found
+
+
+def nested(depth: int) -> list[Any]:
+    return reduce(lambda inner, _: [inner], range(depth), list[Any]())
+
+
 @pytest.mark.parametrize("around", ["{}\n", "  {} ", "\t{}/\r\n"])
 def test_blanks_around_an_address_are_no_part_of_it(around: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RETRYCONTRACT_URL", around.format(URL))
@@ -167,6 +178,12 @@ def test_a_key_that_cannot_be_one_is_refused_without_being_repeated(key: str) ->
         (lambda client: client.settle("deploy", "t1", {}, timeout="5"), "timeout is a number of seconds or None"),
         (lambda client: client.submit("deploy", "t1", {1, 2}), "arguments cannot be written as JSON: .*set"),
         (lambda client: client.submit("deploy", "t1", {}, context={"goal": object()}), "cannot be written as JSON"),
+        (lambda client: client.submit("deploy", "t1", {"n": 10**5000}), "cannot be written as JSON: .*digits"),
+        (lambda client: client.submit("deploy", "t1", within_itself()), "cannot be written as JSON: Circular"),
+        (lambda client: client.submit("deploy", "t1", nested(50_000)), "cannot be written as JSON: "),
+        (lambda client: client.cancel("../tools"), "call is its id"),
+        (lambda client: client.acknowledge(".."), "call is its id"),
+        (lambda client: client.tool(".."), "tool's name is a text"),
         (lambda client: client.submit("deploy", "t1", {}, api_error=OSError("x")), "cannot be written as JSON"),
         (lambda client: client.submit("deploy", "t1", {}, callback_error=5), "callback_error is a text or a list"),
         (lambda client: client.submit("deploy", "t1", {}, callback_error=[5]), "callback_error is a text or a list"),

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from dashboard.inbox import group_answer
-from retrycontract.store.models import Call, Guidance
+from retrycontract.store.models import Call, Guidance, StandingHint
 from retrycontract.usecases.calls.claim_call import claim_call, snooze_call
 from tests.dashboard.conftest import HTMX, text_of
 from tests.factories import answer, make_agent, make_blocked, make_tool, make_user, submit
@@ -73,6 +73,23 @@ def test_what_could_not_be_answered_is_named_with_its_reason_and_a_link(desk: Cl
     assert "Use eu-west-1.</textarea>" in page.content.decode()
     left_out.refresh_from_db()
     assert left_out.state == "blocked"
+
+
+def test_the_mistake_that_the_page_showed_is_answered_though_its_first_call_made_another(desk: Client) -> None:
+    agent = make_agent()
+    first, second, third = (make_blocked(agent) for _ in range(3))
+    page = desk.get(page_of(first)).content.decode()
+    shown = re.search(r'name="mistake" value="([^"]+)"', page)
+    assert shown
+    submit(agent, {"service": 1, "region": "eu-west-1"}, call=first)
+    typed = HINT | {"mistake": shown[1], "call": ids(first, second), "standing": "on"}
+    assert third.public_id in desk.post(page_of(first), typed | {"preview": "yes"}).content.decode()
+    text = text_of(desk.post(page_of(first), typed))
+    assert "1 call answered, 1 not" in text
+    assert re.search(rf"{first.public_id}\W+[^.]{{0,20}}another mistake meanwhile", text)
+    assert "1 call waits with this mistake" in text
+    assert [hint.fingerprint for hint in StandingHint.objects.all()] == [shown[1]]
+    assert [one.call_id for one in Guidance.objects.all()] == [second.pk]
 
 
 def test_the_preview_is_the_text_that_the_first_of_them_reads(desk: Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -89,6 +90,16 @@ def test_of_parallel_calls_only_the_wrong_ones_are_asked_for_again(wire: ModuleT
     assert ["VAL-002" in text for text in wire.results(up.asked[1].body)] == [False, True, False]
     if way == "streamed":
         assert wire.text_in(body) == "Both."
+
+
+def test_calls_of_two_answers_that_are_numbered_alike_have_ids_of_their_own(wire: ModuleType, way: str) -> None:
+    first = wire.call("read_file", RIGHT, 0), wire.call("read_file", WRONG, 1)
+    replies = reply(wire, way, "", *first), reply(wire, way, "", wire.call("read_file", {"path": "b"}, 0))
+    with upstream(*replies) as up, proxied(up.url) as url:
+        body = read(wire, way, ask(wire, url, way, wire.tool()))
+    assert [arguments["path"] for _, arguments in wire.calls_in(body)] == ["a.txt", "b"]
+    ids = re.findall(rf"'{'call_id' if wire is responses else 'id'}': '((?:call|toolu)_[^']+)'", str(body))
+    assert len(ids) == len(set(ids)) == 2, body
 
 
 def test_thoughts_go_back_with_the_calls_that_came_of_them(way: str) -> None:

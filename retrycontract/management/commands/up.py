@@ -27,6 +27,7 @@ from django.db.migrations.exceptions import MigrationSchemaMissing
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
+from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.config.open_files import allow_many_connections
 from retrycontract.front.connections import Doorkeeper, guarded
 from retrycontract.management import demo
@@ -94,7 +95,11 @@ class Command(BaseCommand):
     def _serve(self, host: str, port: int, *, with_demo: bool) -> None:
         password = demo.first_operator()
         if with_demo:
-            demo.demo_agent(timezone.now())
+            try:
+                demo.demo_agent(timezone.now())
+            except ChildUnavailableError as error:  # a machine that is too busy for it now: the next start tries again
+                logger.warning(f"There is no demo data: {error}")  # noqa: G004 - said once, to a person
+                with_demo = False
         # Asked now: once the loop runs, the database must not be touched from its thread.
         example_is_due = with_demo and demo.example_is_due()
         service = settings.RETRYCONTRACT
