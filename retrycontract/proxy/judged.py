@@ -238,7 +238,8 @@ class JudgedRequest:
 
     async def _stream(self, response: httpx2.Response, exchange: Exchange, terms: Terms, *, holds: bool) -> None:
         headers = [pair for pair in end_to_end(response) if pair[0] not in SIZED]
-        await self._visit.begin(200, headers, [("mode", self._settings.judging.mode)])
+        known = [("mode", self._settings.judging.mode), ("warning", _header("; ".join(exchange.report.warnings)))]
+        await self._visit.begin(200, headers, [pair for pair in known if pair[1]])
         passage = Passage(self._visit, self._wire.stream(terms), self._settings.max_answer, holds=holds)
         try:
             async with self._visit.kept_alive(self._wire.heartbeat) if holds else nullcontext():

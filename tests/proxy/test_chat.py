@@ -250,11 +250,13 @@ def test_a_broken_schema_is_passed_through_with_a_warning_or_refused() -> None:
             answer = post(url, asking(broken))
         assert answer.content == reply.parts[0]
         assert "broken" in answer.headers["x-retrycontract-warning"]
+        streamed = post(url, asking(broken, stream=True))  # it is known before the first byte
+        assert "broken" in streamed.headers["x-retrycontract-warning"]
         with proxied(up.url, refuses_broken_schemas=True) as url:
             refused = post(url, asking(broken))
     assert refused.status_code == 400
     assert "broken: /type" in refused.json()["error"]["message"]
-    assert len(up.asked) == 1
+    assert len(up.asked) == 2
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 503])
