@@ -35,12 +35,14 @@ from dashboard.shared.responses import TYPES, export, refused
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.outputs import Kind
+from retrycontract.store.fields import SqlLiteral
 from retrycontract.store.models import Agent, Attempt, Call, Tool
 from retrycontract.store.models.calls import sought
 from retrycontract.store.statements import different, planned_for_values
 
 DEEP: Final = 4  # names of a place as it is counted: what lies deeper counts there
 HAS_FAILED: Final = ~Q(fingerprint="")
+IS_NOT_VALID: Final = ~Q(state=SqlLiteral(CallState.VALID.value))
 IS_RARE: Final = ~Q(kind=Kind.TOOL_CALL.value)
 
 
@@ -81,16 +83,19 @@ class CallChoices(TimedChoices):
         calls = Call.objects.select_related("agent")
         rows = self.in_time(calls, "created_at")
         indexed, others = list(self._indexed()), list(self._others())
-        # A search brings its own indexes: what else was chosen is looked for among what it finds.
-        if indexed and not self.q:
+        found = sought(self.q)
+        # A search and a tool bring their own indexes: what else was chosen is looked for among what these find.
+        if self.q or indexed[:1] == [Q(tool_name=self.tool)]:
+            found = found.of(self.tool)
+        elif indexed:
             rows = rows.filter(indexed.pop(0))
-        return Search(rows, reduce(and_, indexed + others, Q()), sought(self.q).parts)
+        return Search(rows, reduce(and_, indexed + others, Q()), found.parts)
 
     def _indexed(self) -> Iterator[Q]:
         """List what an index knows; what keeps few calls stands first."""
-        # Valid calls are most of all, so that this state narrows least and comes last.
         if self.state and self.state != CallState.VALID:
-            yield Q(state=self.state)
+            # With the condition of the partial index, which the planner does not take otherwise; so is what follows.
+            yield IS_NOT_VALID & Q(state=self.state)
         if self.tool:
             yield Q(tool_name=self.tool)
         if self.model:
@@ -98,14 +103,13 @@ class CallChoices(TimedChoices):
         if self.agent:
             yield Q(agent=Agent.objects.filter(name=self.agent).values("pk")[:1])
         if self.kind and self.kind != Kind.TOOL_CALL:
-            # With the condition of the partial index, which the planner does not take otherwise; so does HAS_FAILED.
             yield IS_RARE & Q(kind=self.kind)
         if self.code or self.field:
             yield HAS_FAILED
-        if self.state == CallState.VALID:
-            yield Q(state=self.state)
 
     def _others(self) -> Iterator[Q]:
+        if self.state == CallState.VALID:
+            yield Q(state=self.state)
         if self.kind == Kind.TOOL_CALL:
             yield Q(kind=self.kind)
         if self.namespace:

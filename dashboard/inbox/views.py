@@ -24,8 +24,9 @@ from dashboard.inbox.groups import Filters, Found, Group, find_groups, first_cal
 from dashboard.navigation import may_answer
 from dashboard.shared.responses import UNCHANGED, is_htmx
 from retrycontract.contract.lifecycle import CallState
+from retrycontract.store.call_texts import Sought
 from retrycontract.store.models import Call, Claim, Guidance, HeldAnswer, Snooze
-from retrycontract.store.models.calls import CallQuerySet, Sought, sought
+from retrycontract.store.models.calls import CallQuerySet, sought
 from retrycontract.store.models.escalations import awake_calls, claimed_calls, free_calls, snoozed_calls
 from retrycontract.store.statements import Statement, planned_for_values
 
@@ -70,7 +71,7 @@ class Tab(StrEnum):
                 return claimed_calls(operator, now)
             case Tab.AGENT:
                 # By their keys: where a tool is chosen SQLite would read all its calls for the few under way.
-                underway = Call.objects.filter(state__in=AGENTS_TURN).order_by().values("pk")
+                underway = Call.objects.in_states(*AGENTS_TURN).order_by().values("pk")
                 return Call.objects.filter(pk__in=underway).order_by("-pk")
             case Tab.ANSWERED:
                 return Call.objects.answered()
@@ -161,16 +162,18 @@ class Queue:
 
 def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, after: str = "") -> Queue:
     """Read one page as an operator sees it; `after` is the `next_page` of the page before."""
-    found_by_text = sought(filters.q)  # once for all tabs
+    found_by_text = sought(filters.q).of(filters.tool)  # once for all tabs
     # For what was found: a plan for any keys, made after some searches, reads all calls.
     with planned_for_values() if filters.is_any else nullcontext():
         counts = {each: each.counted(filters, found_by_text, operator, now) for each in Tab}
         filters = filters.bounded(are_few=tab.holds_few)
         calls = filters.apply(tab.calls(operator, now).select_related("agent"), now, are_all=tab is Tab.ALL)
+        listed: tuple[Call, ...] = ()
         found: tuple[Found, ...] = ()
-        if tab is Tab.OPEN and not filters.like:
+        next_page = ""
+        if counts[tab].number and tab is Tab.OPEN and not filters.like:
             listed, found, next_page = _grouped_page(calls.filter(found_by_text.any), _parse(after))
-        else:
+        elif counts[tab].number:
             listed, next_page = _page(tab, calls, found_by_text, _parse(after))
         claims, snoozes = read_claims(listed, now), read_snoozes(listed, now)
         unsent = (
@@ -216,7 +219,7 @@ def _grouped_page(calls: CallQuerySet, place: list[int]) -> tuple[tuple[Call, ..
 
 def _page(tab: Tab, calls: CallQuerySet, sought: Sought, place: list[int]) -> tuple[tuple[Call, ...], str]:
     if len(place) == 1:
-        calls = calls.filter(pk__gt=place[0]) if tab.waits_for_us else calls.filter(pk__lt=place[0])
+        calls = calls.filter(pk__gt=place[0]) if tab.waits_for_us else calls.up_to(place[0] - 1)
     if tab.holds_few:
         # In no index's order: PostgreSQL would walk through all calls by their keys until enough of the few came.
         key = F("pk") + 0

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db.models import BooleanField, Case, Count, Min, Model, Q, QuerySet, Value, When
+from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
 from django.http import QueryDict
 from django.utils import timezone
 
@@ -21,6 +22,8 @@ from retrycontract.contract.decisions import DECISIONS, Decision
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import visible
+from retrycontract.store.call_texts import Part
+from retrycontract.store.fields import Block, block_of
 from retrycontract.store.models.events import within
 from retrycontract.store.models.outbox import shortened
 from retrycontract.usecases.calls.repeat_request import safe_identifier
@@ -267,7 +270,7 @@ class Search(Generic[Row]):
 
     rows: QuerySet[Row]
     sieve: Q
-    parts: tuple[Q, ...] = (Q(),)
+    parts: tuple[Part, ...] = (Part(Q()),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,11 +294,11 @@ def read_page(search: Search[Row], after: str, *, size: int = PAGE, look_at: int
     """Read one page; `after` is the `following` of the page before, or the key of its last row."""
     rows = search.rows.order_by("-pk")
     if is_place(after):
-        rows = rows.filter(pk__lt=int(after))
+        rows = rows.filter(LessThanOrEqual(Block("pk"), block_of(int(after))), pk__lt=int(after))
     looked_at = [_looked_at(rows, part, search.sieve, look_at // len(search.parts)) for part in search.parts]
     # Below the highest floor something was not looked at.
     floor = max(lowest for _, lowest in looked_at)
-    if len(looked_at) == 1:
+    if not any(part.condition for part in search.parts):
         found = tuple(looked_at[0][0][: size + 1])
     else:
         # Keys are in the indexes: of what several give whole rows would be read only to be sorted.
@@ -306,18 +309,21 @@ def read_page(search: Search[Row], after: str, *, size: int = PAGE, look_at: int
     return ListPage(found, str(floor or ""), is_cut=floor > 0)
 
 
-def _looked_at(rows: QuerySet[Row], part: Q, sieve: Q, most: int) -> tuple[QuerySet[Row], int]:
+def _looked_at(rows: QuerySet[Row], part: Part, sieve: Q, most: int) -> tuple[QuerySet[Row], int]:
     """Keep of one part what fits the sieve, and give the key below which it was not looked at, 0 where nothing is."""
-    rows = rows.filter(part)
+    rows = rows.filter(part.condition).order_by(*part.order)
     if not sieve:
         return rows, 0
     seen = rows.values("pk")[:most].aggregate(number=Count("pk"), lowest=Min("pk"))
-    if part:
+    if part.condition:
         # No index may be chosen for what else must fit: SQLite takes it that each would leave ten rows.
         sieve = Q(Case(When(sieve, then=Value(True)), default=Value(False), output_field=BooleanField()))
     # Bounded below as well: else the database would look on, through all rows, for enough that fit.
-    fitting = rows.filter(sieve, pk__gte=seen["lowest"]) if seen["number"] else rows.none()
-    return fitting, seen["lowest"] if seen["number"] == most else 0
+    if not seen["number"]:
+        return rows.none(), 0
+    lowest = seen["lowest"]
+    fitting = rows.filter(GreaterThanOrEqual(Block("pk"), block_of(lowest)), sieve, pk__gte=lowest)
+    return fitting, lowest if seen["number"] == most else 0
 
 
 def read_all(search: Search[Row], after: str, *, most: int = MOST_EXPORTED, chunk: int = CHUNK) -> Iterator[Row]:

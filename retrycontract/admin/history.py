@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from retrycontract.admin.pages import HistoryInline, HistoryPage, Page, agent_of, block, by, json_block, line
+from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import (
     Attempt,
     Call,
@@ -75,6 +76,11 @@ class CallAdmin(Page):
         """Say how many were made, and where more may come of how many."""
         is_whole = call.has_ended or call.attempts_made > call.attempts_allowed
         return str(call.attempts_made) if is_whole else f"{call.attempts_made} of {call.attempts_allowed}"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Call]:
+        """Have an index find the calls of a state that is looked at."""
+        state = request.GET.get("state__exact")
+        return Call.objects.in_states(state) if state in list(CallState) else super().get_queryset(request)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

@@ -116,8 +116,12 @@ def post_call(
 def get_calls(request: HttpRequest, filters: Annotated[schemas.CallFilters, Query()]) -> schemas.CallPage:
     """List your calls, the newest first, a page at a time."""
     calls = Call.objects.of(agent_of(request))
+    if filters.state is not None:
+        calls = calls.in_states(filters.state)
     try:
-        found = calls.filter(**filters.of_call).page(after=filters.cursor, size=filters.limit + 1)
+        found = calls.filter(**filters.of_call).page(
+            after=filters.cursor, size=filters.limit + 1, is_of_tool=filters.tool is not None
+        )
     except Call.DoesNotExist:
         raise problems.Problem(
             422, "unknown-cursor", "No page begins there; follow 'next' of the page before."

@@ -327,7 +327,7 @@ class CallFilters(Strict):
     @property
     def of_call(self) -> dict[str, Any]:
         """Give what the calls must have, identifiers as they are stored."""
-        wanted = self.model_dump(exclude={"tool", "cursor", "limit"}, exclude_none=True)
+        wanted = self.model_dump(exclude={"state", "tool", "cursor", "limit"}, exclude_none=True)
         wanted = {name: safe_identifier(value) for name, value in wanted.items()}
         return wanted | ({"tool_name": safe_tool_name(self.tool)} if self.tool else {})
 

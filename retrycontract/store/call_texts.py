@@ -1,6 +1,6 @@
-"""The words of calls, to be searched for: SQLite's FTS5, or PostgreSQL's own full text.
+"""What a search of calls means, and the words of calls that it finds: SQLite's FTS5, or PostgreSQL's own full text.
 
-They are made from what is stored, by the sweep, and can be thrown away: no table of Django's, no migration, no export.
+Words are made from what is stored, by the sweep, and can be thrown away: no table of Django's, no migration, no export.
 """
 
 from __future__ import annotations
@@ -9,9 +9,13 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from django.db import connection
+from django.db.models import F, Q
+
+from retrycontract.store.fields import IN_BLOCKS
 
 TABLE: Final = "retrycontract_calltext"
 MOST_WORDS: Final = 300  # of one call: what is sought stands among the first, or in a file that nobody searches for
@@ -49,6 +53,45 @@ _WAYS: Final = {
         ("words @@ %s::tsquery ORDER BY call_id + 0 DESC", False),
     ),
 }
+
+
+class Part(NamedTuple):
+    """Hold a condition whose calls one index gives, and the order in which it has the newest first."""
+
+    condition: Q
+    order: tuple[Any, ...] = (F("pk").desc(),)
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Hold what a search means: calls of some tools, and calls by their keys; None of either stands for every call."""
+
+    tools: frozenset[str] = frozenset()
+    keys: frozenset[int] | None = None
+
+    def of(self, tool: str) -> Sought:
+        """Keep of what was found the calls of one tool, or everything where none is named."""
+        if not tool:
+            return self
+        is_found = self.keys is None or tool in self.tools
+        return Sought(frozenset({tool} if is_found else ()), frozenset() if is_found else self.keys)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Say it in parts that have no call in common.
+
+        Each has an index of its own that gives its newest: for two at once a database reads and sorts all their calls.
+        """
+        if self.keys is None:
+            return (Part(Q()),)
+        of_tools = (Part(Q(tool_name=name), IN_BLOCKS) for name in sorted(self.tools))
+        others = ~Q(tool_name__in=self.tools) if self.tools else Q()
+        return (*of_tools, *((Part(Q(pk__among=self.keys) & others),) if self.keys or not self.tools else ()))
+
+    @property
+    def any(self) -> Q:
+        """Say it at once, where the calls are few."""
+        return Q() if self.keys is None else Q(tool_name__in=self.tools) | Q(pk__among=self.keys)
 
 
 def words_of(*texts: str) -> list[str]:

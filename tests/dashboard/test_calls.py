@@ -229,6 +229,13 @@ def test_a_file_takes_what_the_page_offers(desk: Client) -> None:
     assert len(file_of(desk, f"/calls.jsonl?{chosen}").splitlines()) == 1
 
 
+def test_a_page_behind_a_number_that_no_call_has_yet_is_the_first_one(desk: Client) -> None:
+    blocked = make_blocked()
+    for chosen in ("", "tool=deploy&", "q=deploy&", "tool=deploy&kind=tool_call&", "state=blocked&"):
+        for number in (2**31, 2**33 + 7, 10**17 - 1):
+            assert ids(desk.get(f"/calls/?{chosen}after={number}")) == [blocked.public_id]
+
+
 def test_files_follow_each_other_by_the_number_of_the_last_line(desk: Client) -> None:
     make_tool(make_agent())
     calls = [make_call(make_agent(), [RIGHT]) for _ in range(4)]

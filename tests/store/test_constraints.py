@@ -147,6 +147,14 @@ def allow_no_attempt() -> None:
     Tool.objects.filter(pk=make_tool(make_agent()).pk).update(max_attempts=0)
 
 
+def repeat_a_public_id() -> None:
+    call = make_blocked()
+    Call.objects.create(
+        public_id=call.public_id, agent=call.agent, kind="tool_call", tool_name="x", last_tool_call_id="x",
+        attempts_allowed=3, created_at=timezone.now(), updated_at=timezone.now(),
+    )  # fmt: skip
+
+
 def repeat_a_version() -> None:
     tool = make_tool(make_agent())
     ToolVersion.objects.create(tool=tool, number=1, schema={}, schema_hash="0" * 64, created_at=timezone.now())
@@ -302,6 +310,7 @@ BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("attempt_sealed_until_judged", queue_an_attempt_without_its_text),
     ("attempt_judged_has_verdict", judge_without_a_verdict),
     ("attempt_judged_has_verdict", judge_without_a_time),
+    ("call_unique_public_id", repeat_a_public_id),
     ("call_state_known", invent_a_call_state),
     ("call_blocked_has_time", block_without_a_time),
     ("escalation_one_open", open_a_second_escalation),
@@ -389,15 +398,6 @@ def test_two_keys_never_have_the_same_digest() -> None:
     key, _ = ApiKey.create_for(make_agent(), timezone.now())
     with pytest.raises(IntegrityError), transaction.atomic():
         ApiKey.objects.create(agent=key.agent, prefix="rc_0", digest=key.digest, created_at=timezone.now())
-
-
-def test_two_calls_never_have_the_same_public_id() -> None:
-    call = make_blocked()
-    with pytest.raises(IntegrityError), transaction.atomic():
-        Call.objects.create(
-            public_id=call.public_id, agent=call.agent, kind="tool_call", tool_name="x", last_tool_call_id="x",
-            attempts_allowed=3, created_at=timezone.now(), updated_at=timezone.now(),
-        )  # fmt: skip
 
 
 @pytest.mark.parametrize("model", [Agent, Tool, ToolVersion, Call, Escalation])

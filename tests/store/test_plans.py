@@ -9,10 +9,11 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from retrycontract.store.fields import SqlLiteral
-from retrycontract.store.models import Attempt, Call
+from retrycontract.store.fields import IN_BLOCKS, SqlLiteral
+from retrycontract.store.models import Attempt, Call, Event
 from retrycontract.store.models.calls import CONTINUED
 from retrycontract.store.models.escalations import free_calls, snoozed_calls
+from retrycontract.store.models.events import within
 
 pytestmark = [
     pytest.mark.django_db,
@@ -31,6 +32,12 @@ ASKED: dict[str, tuple[QuerySet[Any], str]] = {
     "what nobody took on": (free_calls(NOW), "claim_until"),
     "what nobody answered": (Call.objects.overdue(NOW)[:200], "call_queue"),
     "what retention forgets": (Call.objects.ended_before(NOW).order_by()[:100], "call_ended"),
+    "the newest calls of a state": (Call.objects.in_states("rejected").order_by("-pk")[:50], "call_by_state"),
+    "the newest calls of some states": (Call.objects.in_states("guided", "pending").order_by(), "call_by_state"),
+    "the newest calls of a tool": (Call.objects.filter(tool_name="t").order_by(*IN_BLOCKS)[:50], "call_by_tool_name"),
+    "the calls of a session": (Call.objects.filter(session_id="s").order_by("-pk")[:50], "call_by_session"),
+    "where the calls of a time begin": (within(Call.objects.all(), "created_at", since=NOW, until=NOW), "call_by_time"),
+    "where the events of a time begin": (within(Event.objects.all(), "at", since=NOW, until=NOW), "event_by_time"),
 }  # fmt: skip
 
 

@@ -156,8 +156,8 @@ INSERT INTO "auth_permission" VALUES(142,36,'change_session','Can change session
 INSERT INTO "auth_permission" VALUES(143,36,'delete_session','Can delete session');
 INSERT INTO "auth_permission" VALUES(144,36,'view_session','Can view session');
 CREATE TABLE "auth_user" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "password" varchar(128) NOT NULL, "last_login" datetime NULL, "is_superuser" bool NOT NULL, "username" varchar(150) NOT NULL UNIQUE, "last_name" varchar(150) NOT NULL, "email" varchar(254) NOT NULL, "is_staff" bool NOT NULL, "is_active" bool NOT NULL, "date_joined" datetime NOT NULL, "first_name" varchar(150) NOT NULL);
-INSERT INTO "auth_user" VALUES(1,'md5$PGGFCkkdxp605Sa3qvBbB1$246e029e57fb70f33c30ab69f929aff0',NULL,0,'mia','','',0,1,'2026-11-23 13:44:47.013977','');
-INSERT INTO "auth_user" VALUES(2,'md5$NGvVzaFm2H5ASkK3bcWzw2$3a6cb855fc902c3185c7a479d998da1e',NULL,0,'ada','','',1,1,'2026-11-23 13:44:47.042762','');
+INSERT INTO "auth_user" VALUES(1,'md5$wZQmbQ93SjqyfcGgtVKmmI$a09ef2819ad221e7aa7e404221b3bb28',NULL,0,'mia','','',0,1,'2026-11-23 18:36:21.557974','');
+INSERT INTO "auth_user" VALUES(2,'md5$U7vKlGhLSUTWGPvnaAyWxC$bf6aead3cee831e8379f435d9abc5a5f',NULL,0,'ada','','',1,1,'2026-11-23 18:36:21.604129','');
 CREATE TABLE "auth_user_groups" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "user_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "group_id" integer NOT NULL REFERENCES "auth_group" ("id") DEFERRABLE INITIALLY DEFERRED);
 INSERT INTO "auth_user_groups" VALUES(1,1,1);
 INSERT INTO "auth_user_groups" VALUES(2,2,2);
@@ -202,34 +202,34 @@ INSERT INTO "django_content_type" VALUES(34,'auth','user');
 INSERT INTO "django_content_type" VALUES(35,'contenttypes','contenttype');
 INSERT INTO "django_content_type" VALUES(36,'sessions','session');
 CREATE TABLE "django_migrations" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "app" varchar(255) NOT NULL, "name" varchar(255) NOT NULL, "applied" datetime NOT NULL);
-INSERT INTO "django_migrations" VALUES(1,'contenttypes','0001_initial','2026-11-23 13:44:44.454871');
-INSERT INTO "django_migrations" VALUES(2,'auth','0001_initial','2026-11-23 13:44:44.478383');
-INSERT INTO "django_migrations" VALUES(3,'admin','0001_initial','2026-11-23 13:44:44.492451');
-INSERT INTO "django_migrations" VALUES(4,'admin','0002_logentry_remove_auto_add','2026-11-23 13:44:44.507027');
-INSERT INTO "django_migrations" VALUES(5,'admin','0003_logentry_add_action_flag_choices','2026-11-23 13:44:44.518282');
-INSERT INTO "django_migrations" VALUES(6,'contenttypes','0002_remove_content_type_name','2026-11-23 13:44:44.539096');
-INSERT INTO "django_migrations" VALUES(7,'auth','0002_alter_permission_name_max_length','2026-11-23 13:44:44.549950');
-INSERT INTO "django_migrations" VALUES(8,'auth','0003_alter_user_email_max_length','2026-11-23 13:44:44.560388');
-INSERT INTO "django_migrations" VALUES(9,'auth','0004_alter_user_username_opts','2026-11-23 13:44:44.571103');
-INSERT INTO "django_migrations" VALUES(10,'auth','0005_alter_user_last_login_null','2026-11-23 13:44:44.588716');
-INSERT INTO "django_migrations" VALUES(11,'auth','0006_require_contenttypes_0002','2026-11-23 13:44:44.600846');
-INSERT INTO "django_migrations" VALUES(12,'auth','0007_alter_validators_add_error_messages','2026-11-23 13:44:44.611035');
-INSERT INTO "django_migrations" VALUES(13,'auth','0008_alter_user_username_max_length','2026-11-23 13:44:44.625153');
-INSERT INTO "django_migrations" VALUES(14,'auth','0009_alter_user_last_name_max_length','2026-11-23 13:44:44.640781');
-INSERT INTO "django_migrations" VALUES(15,'auth','0010_alter_group_name_max_length','2026-11-23 13:44:44.654880');
-INSERT INTO "django_migrations" VALUES(16,'auth','0011_update_proxy_permissions','2026-11-23 13:44:44.667054');
-INSERT INTO "django_migrations" VALUES(17,'auth','0012_alter_user_first_name_max_length','2026-11-23 13:44:44.688569');
-INSERT INTO "django_migrations" VALUES(18,'retrycontract','0001_initial','2026-11-23 13:44:46.849963');
-INSERT INTO "django_migrations" VALUES(19,'sessions','0001_initial','2026-11-23 13:44:46.862054');
+INSERT INTO "django_migrations" VALUES(1,'contenttypes','0001_initial','2026-11-23 18:36:18.364611');
+INSERT INTO "django_migrations" VALUES(2,'auth','0001_initial','2026-11-23 18:36:18.385146');
+INSERT INTO "django_migrations" VALUES(3,'admin','0001_initial','2026-11-23 18:36:18.400249');
+INSERT INTO "django_migrations" VALUES(4,'admin','0002_logentry_remove_auto_add','2026-11-23 18:36:18.415985');
+INSERT INTO "django_migrations" VALUES(5,'admin','0003_logentry_add_action_flag_choices','2026-11-23 18:36:18.422380');
+INSERT INTO "django_migrations" VALUES(6,'contenttypes','0002_remove_content_type_name','2026-11-23 18:36:18.434911');
+INSERT INTO "django_migrations" VALUES(7,'auth','0002_alter_permission_name_max_length','2026-11-23 18:36:18.444690');
+INSERT INTO "django_migrations" VALUES(8,'auth','0003_alter_user_email_max_length','2026-11-23 18:36:18.457288');
+INSERT INTO "django_migrations" VALUES(9,'auth','0004_alter_user_username_opts','2026-11-23 18:36:18.466545');
+INSERT INTO "django_migrations" VALUES(10,'auth','0005_alter_user_last_login_null','2026-11-23 18:36:18.477022');
+INSERT INTO "django_migrations" VALUES(11,'auth','0006_require_contenttypes_0002','2026-11-23 18:36:18.482792');
+INSERT INTO "django_migrations" VALUES(12,'auth','0007_alter_validators_add_error_messages','2026-11-23 18:36:18.500536');
+INSERT INTO "django_migrations" VALUES(13,'auth','0008_alter_user_username_max_length','2026-11-23 18:36:18.518959');
+INSERT INTO "django_migrations" VALUES(14,'auth','0009_alter_user_last_name_max_length','2026-11-23 18:36:18.532083');
+INSERT INTO "django_migrations" VALUES(15,'auth','0010_alter_group_name_max_length','2026-11-23 18:36:18.541876');
+INSERT INTO "django_migrations" VALUES(16,'auth','0011_update_proxy_permissions','2026-11-23 18:36:18.550434');
+INSERT INTO "django_migrations" VALUES(17,'auth','0012_alter_user_first_name_max_length','2026-11-23 18:36:18.561781');
+INSERT INTO "django_migrations" VALUES(18,'retrycontract','0001_initial','2026-11-23 18:36:21.226534');
+INSERT INTO "django_migrations" VALUES(19,'sessions','0001_initial','2026-11-23 18:36:21.236261');
 CREATE TABLE "retrycontract_agent" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "name" varchar(200) NOT NULL UNIQUE, "namespace" varchar(200) NOT NULL, "created_at" datetime NOT NULL, "work_until" real NOT NULL, "work_seconds" real NOT NULL, "streamed_at" datetime NULL);
-INSERT INTO "retrycontract_agent" VALUES(1,'deployer','deployer','2026-11-23 13:44:47.081946',1.79544148930512189859e+09,1.82890000000046626382e-05,NULL);
+INSERT INTO "retrycontract_agent" VALUES(1,'deployer','deployer','2026-11-23 18:36:21.726680',1.79545898344902205468e+09,1.27112799999995473854e-03,NULL);
 CREATE TABLE "retrycontract_answerrecord" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "fingerprint" varchar(64) NOT NULL, "digest" varchar(64) NOT NULL, "decision" varchar(10) NOT NULL, "text" text NOT NULL, "patch" text NULL, "given" integer unsigned NOT NULL CHECK ("given" >= 0), "tried" integer unsigned NOT NULL CHECK ("tried" >= 0), "worked" integer unsigned NOT NULL CHECK ("worked" >= 0), "last_given_at" datetime NOT NULL, CONSTRAINT "answerrecord_unique" UNIQUE ("namespace", "tool_name", "fingerprint", "digest"), CONSTRAINT "answerrecord_is_tried" CHECK ("decision" IN ('hint', 'corrected')), CONSTRAINT "answerrecord_counts_fit" CHECK (("tried" <= ("given") AND "worked" <= ("tried"))));
-INSERT INTO "retrycontract_answerrecord" VALUES(1,'deployer','deploy','af17787f077d6eee','febbd65d33d5d478b156d842d47bf7f2e8b9d4bc4c8dea528cc69c4d73bf0141','hint','Use eu-west-1.',NULL,1,0,0,'2026-11-23 13:44:48.942036');
-INSERT INTO "retrycontract_answerrecord" VALUES(2,'deployer','deploy','af17787f077d6eee','5e96c36471e5818d9e5b0a4632cacd880acc4b7f99e1192c9eb35803dddb7d73','corrected','Use eu-west-1.','[{"op":"replace","path":"/region","value":"eu-west-1"}]',1,0,0,'2026-11-23 13:44:49.026076');
+INSERT INTO "retrycontract_answerrecord" VALUES(1,'deployer','deploy','af17787f077d6eee','febbd65d33d5d478b156d842d47bf7f2e8b9d4bc4c8dea528cc69c4d73bf0141','hint','Use eu-west-1.',NULL,1,0,0,'2026-11-23 18:36:23.170751');
+INSERT INTO "retrycontract_answerrecord" VALUES(2,'deployer','deploy','af17787f077d6eee','5e96c36471e5818d9e5b0a4632cacd880acc4b7f99e1192c9eb35803dddb7d73','corrected','Use eu-west-1.','[{"op":"replace","path":"/region","value":"eu-west-1"}]',1,0,0,'2026-11-23 18:36:23.233669');
 CREATE TABLE "retrycontract_apikey" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "prefix" varchar(16) NOT NULL, "digest" varchar(64) NOT NULL UNIQUE, "scopes" varchar(200) NOT NULL, "created_at" datetime NOT NULL, "expires_at" datetime NULL, "revoked_at" datetime NULL, "last_used_at" datetime NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "retrycontract_apikey" VALUES(1,'rc_20034dd7','9448a21f9ec2533eeb3c492ede59768dc1f0239997f83c218abaf92f13d1e62b','','2026-11-23 13:44:47.088204',NULL,NULL,NULL,1);
+INSERT INTO "retrycontract_apikey" VALUES(1,'rc_10d3777f','3e91c61bef5e9ce7d10c92d6f173f3303d2107facb50e26459fa9c6d79dd2246','','2026-11-23 18:36:21.735225',NULL,NULL,NULL,1);
 CREATE TABLE "retrycontract_attempt" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "number" integer unsigned NOT NULL CHECK ("number" >= 0), "state" varchar(10) NOT NULL, "tool_call_id" varchar(200) NOT NULL, "turn" bigint NULL, "traceparent" varchar(55) NULL, "submitted_at" datetime NOT NULL, "model" varchar(200) NULL, "prompt" text NULL, "said" text NULL, "tokens_in" integer unsigned NULL CHECK ("tokens_in" >= 0), "tokens_out" integer unsigned NULL CHECK ("tokens_out" >= 0), "seconds" real NULL, "finish_reason" varchar(200) NULL, "sealed" BLOB NULL, "is_dear" bool NOT NULL, "lease_token" varchar(40) NOT NULL, "lease_until" datetime NULL, "deliveries" smallint unsigned NOT NULL CHECK ("deliveries" >= 0), "judged_at" datetime NULL, "is_valid" bool NULL, "status" varchar(12) NOT NULL, "errors_json" text NOT NULL, "output" text NULL, "is_parsed" bool NOT NULL, "is_redacted" bool NOT NULL, "output_hash" varchar(64) NOT NULL, "feedback" text NOT NULL, "api_error" varchar(300) NULL, "shown_attempt" integer unsigned NOT NULL CHECK ("shown_attempt" >= 0), "shown_max" integer unsigned NOT NULL CHECK ("shown_max" >= 0), "fingerprint" varchar(64) NOT NULL, "duration_us" bigint unsigned NULL CHECK ("duration_us" >= 0), "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, "standing_hint_id" bigint NULL REFERENCES "retrycontract_standinghint" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "attempt_unique_number" UNIQUE ("call_id", "number"), CONSTRAINT "attempt_state_known" CHECK ("state" IN ('queued', 'leased', 'judged', 'dead', 'discarded', 'unasked')), CONSTRAINT "attempt_sealed_until_judged" CHECK ((("sealed" IS NOT NULL AND "state" IN ('queued', 'leased')) OR (NOT ("state" IN ('queued', 'leased')) AND "sealed" IS NULL))), CONSTRAINT "attempt_judged_has_verdict" CHECK ((NOT ("state" = 'judged') OR ("is_valid" IS NOT NULL AND "judged_at" IS NOT NULL))));
-INSERT INTO "retrycontract_attempt" VALUES(1,1,'judged','toolu_1',NULL,NULL,'2026-11-23 13:44:28.030778',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:28.030778',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''größe 🚀'' (attempt 1/3):
+INSERT INTO "retrycontract_attempt" VALUES(1,1,'judged','toolu_1',NULL,NULL,'2026-11-23 18:36:02.564028',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:36:02.564028',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''größe 🚀'' (attempt 1/3):
 
 Errors:
 • /region (VAL-005): Unknown field ''region''
@@ -237,8 +237,8 @@ Errors:
 
 • /service (VAL-005): Unknown field ''service''
 
-Please remove ''region'' and ''service''.',NULL,1,3,'774a8793a305c5f4',45045,1,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(2,2,'judged','toolu_3',NULL,NULL,'2026-11-23 13:44:48.030778',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:48.030778',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"eu-west-1"}',1,0,'2ec6d38dd44ca039d9b4e62a4dc2e4883a493b3ace33d6c0073e25646ade205e','Validation failed for tool ''größe 🚀'' (attempt 2/3):
+Please remove ''region'' and ''service''.',NULL,1,3,'774a8793a305c5f4',793,1,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(2,2,'judged','toolu_3',NULL,NULL,'2026-11-23 18:36:22.564028',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:36:22.564028',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"eu-west-1"}',1,0,'fbb8fe8921401215a152f67efc0454a1c630b099a7431c00a315daf97b4d4cdd','Validation failed for tool ''größe 🚀'' (attempt 2/3):
 
 Errors:
 • /region (VAL-005): Unknown field ''region''
@@ -250,8 +250,8 @@ Progress: none, the mistakes are the same as in attempt 1; take a different appr
 
 Please remove ''region'' and ''service''.
 
-One attempt is left before a person is asked.',NULL,2,3,'774a8793a305c5f4',585,1,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(3,1,'judged','toolu_5',NULL,NULL,'2026-11-23 13:44:08.244763',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:08.244763',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'2df8203a6796bb7e0abc75b2508ba775e60a33b21dd938197ff4a41d140f8ecc','Validation failed for tool ''deploy'' (attempt 1/3):
+One attempt is left before a person is asked.',NULL,2,3,'774a8793a305c5f4',591,1,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(3,1,'judged','toolu_5',NULL,NULL,'2026-11-23 18:35:42.732899',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:35:42.732899',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'470cebd038bf533b538ad4a7ab5ca6d14d62dfcf0f0b65c2626fc7d8234bf2eb','Validation failed for tool ''deploy'' (attempt 1/3):
 
 Errors:
 • /list (VAL-005): Unknown field ''list''
@@ -261,8 +261,8 @@ Errors:
   Expected: one of: eu-west-1, us-east-1
   Actual: 12345678901234567890
 
-Please remove ''list'' and change ''region'' to one of the allowed values.',NULL,1,3,'803e11aca82f9075',1652,2,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(4,2,'judged','toolu_7',NULL,NULL,'2026-11-23 13:44:28.244763',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:28.244763',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'2df8203a6796bb7e0abc75b2508ba775e60a33b21dd938197ff4a41d140f8ecc','Validation failed for tool ''deploy'' (attempt 2/3):
+Please remove ''list'' and change ''region'' to one of the allowed values.',NULL,1,3,'803e11aca82f9075',6263,2,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(4,2,'judged','toolu_7',NULL,NULL,'2026-11-23 18:36:02.732899',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:36:02.732899',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'470cebd038bf533b538ad4a7ab5ca6d14d62dfcf0f0b65c2626fc7d8234bf2eb','Validation failed for tool ''deploy'' (attempt 2/3):
 
 Errors:
 • /list (VAL-005): Unknown field ''list''
@@ -276,8 +276,8 @@ Progress: none, the mistakes are the same as in attempt 1; take a different appr
 
 Please remove ''list'' and change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',NULL,2,3,'803e11aca82f9075',577,2,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(5,3,'judged','toolu_9',NULL,NULL,'2026-11-23 13:44:48.244763',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:48.244763',0,'blocked','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'2df8203a6796bb7e0abc75b2508ba775e60a33b21dd938197ff4a41d140f8ecc','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'803e11aca82f9075',836,2,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(5,3,'judged','toolu_9',NULL,NULL,'2026-11-23 18:36:22.732899',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:36:22.732899',0,'blocked','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'470cebd038bf533b538ad4a7ab5ca6d14d62dfcf0f0b65c2626fc7d8234bf2eb','Validation failed for tool ''deploy'' (attempt 3/3):
 
 Errors:
 • /list (VAL-005): Unknown field ''list''
@@ -287,47 +287,22 @@ Errors:
   Expected: one of: eu-west-1, us-east-1
   Actual: 12345678901234567890
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'803e11aca82f9075',513,2,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(6,1,'judged','toolu_11',NULL,NULL,'2026-11-23 13:44:48.852004',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:48.852004',0,'retry','[{"error_code":"VAL-004","field_path":"","message":"Invalid JSON: expecting value at line 1, column 11","severity":"error","expected_value":"one JSON value","actual_value":"{\"never\": \u2038parsed \\ud800","keyword":"syntax","hint":null,"patch":[]}]','"{\"never\": parsed \ud800"',0,0,'868cc8ac621093d757265e6752d7f8892b60f330caf0b7d1acacafbd3659f7bb','Validation failed for tool ''deploy'' (attempt 1/3):
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'803e11aca82f9075',4597,2,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(6,1,'judged','toolu_11',NULL,NULL,'2026-11-23 18:36:23.106756',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:36:23.106756',0,'retry','[{"error_code":"VAL-004","field_path":"","message":"Invalid JSON: expecting value at line 1, column 11","severity":"error","expected_value":"one JSON value","actual_value":"{\"never\": \u2038parsed \\ud800","keyword":"syntax","hint":null,"patch":[]}]','"{\"never\": parsed \ud800"',0,0,'96f5e02d5625bf7c89ca5760790784b47087b789367a922f855d57922d2c437f','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • (root) (VAL-004): Invalid JSON: expecting value at line 1, column 11
   Expected: one JSON value
   Actual: {"never": ‸parsed \ud800
 
-Please send one complete, valid JSON value and nothing else.',NULL,1,3,'3bb9160ad0d3b192',1178,3,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(7,1,'judged','toolu_13',NULL,NULL,'2026-11-23 13:44:08.870199',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:08.870199',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''deploy'' (attempt 1/3):
+Please send one complete, valid JSON value and nothing else.',NULL,1,3,'3bb9160ad0d3b192',1242,3,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(7,1,'judged','toolu_13',NULL,NULL,'2026-11-23 18:35:43.116993',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:35:43.116993',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',363,4,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(8,2,'judged','toolu_15',NULL,NULL,'2026-11-23 13:44:28.870199',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:28.870199',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''deploy'' (attempt 2/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Progress: none, the mistake is the same as in attempt 1; take a different approach.
-
-Please change ''region'' to one of the allowed values.
-
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',283,4,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(9,3,'judged','toolu_17',NULL,NULL,'2026-11-23 13:44:48.870199',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:48.870199',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''deploy'' (attempt 3/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',250,4,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(10,1,'judged','toolu_19',NULL,NULL,'2026-11-23 13:44:08.968860',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:08.968860',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''deploy'' (attempt 1/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',221,5,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(11,2,'judged','toolu_21',NULL,NULL,'2026-11-23 13:44:28.968860',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:28.968860',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''deploy'' (attempt 2/3):
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',443,4,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(8,2,'judged','toolu_15',NULL,NULL,'2026-11-23 18:36:03.116993',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:36:03.116993',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''deploy'' (attempt 2/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -337,47 +312,22 @@ Progress: none, the mistake is the same as in attempt 1; take a different approa
 
 Please change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',3432,5,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(12,3,'judged','toolu_23',NULL,NULL,'2026-11-23 13:44:48.968860',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:48.968860',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',417,4,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(9,3,'judged','toolu_17',NULL,NULL,'2026-11-23 18:36:23.116993',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:36:23.116993',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''deploy'' (attempt 3/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',283,5,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(13,1,'judged','toolu_25',NULL,NULL,'2026-11-23 13:44:09.052829',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:09.052829',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''deploy'' (attempt 1/3):
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',379,4,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(10,1,'judged','toolu_19',NULL,NULL,'2026-11-23 18:35:43.186390',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:35:43.186390',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',200,6,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(14,2,'judged','toolu_27',NULL,NULL,'2026-11-23 13:44:29.052829',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:29.052829',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''deploy'' (attempt 2/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Progress: none, the mistake is the same as in attempt 1; take a different approach.
-
-Please change ''region'' to one of the allowed values.
-
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',201,6,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(15,3,'judged','toolu_29',NULL,NULL,'2026-11-23 13:44:49.052829',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:49.052829',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''deploy'' (attempt 3/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',3134,6,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(16,1,'judged','toolu_31',NULL,NULL,'2026-11-23 13:44:09.126106',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:09.126106',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''deploy'' (attempt 1/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',198,7,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(17,2,'judged','toolu_33',NULL,NULL,'2026-11-23 13:44:29.126106',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:29.126106',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''deploy'' (attempt 2/3):
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',389,5,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(11,2,'judged','toolu_21',NULL,NULL,'2026-11-23 18:36:03.186390',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:36:03.186390',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''deploy'' (attempt 2/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -387,16 +337,66 @@ Progress: none, the mistake is the same as in attempt 1; take a different approa
 
 Please change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',1258,7,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(18,3,'judged','toolu_35',NULL,NULL,'2026-11-23 13:44:49.126106',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:49.126106',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',347,5,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(12,3,'judged','toolu_23',NULL,NULL,'2026-11-23 18:36:23.186390',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:36:23.186390',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''deploy'' (attempt 3/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',3285,7,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(19,1,'judged','toolu_37',NULL,NULL,'2026-11-23 13:44:49.356414',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:49.356414',1,'valid','[]','{"service":"web","region":"eu-west-1"}',1,0,'2ec6d38dd44ca039d9b4e62a4dc2e4883a493b3ace33d6c0073e25646ade205e','',NULL,1,3,'',152,8,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(20,1,'judged','toolu_39',NULL,NULL,'2026-11-23 13:44:49.368923',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 13:44:49.368923',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''deploy'' (attempt 1/3):
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',2694,5,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(13,1,'judged','toolu_25',NULL,NULL,'2026-11-23 18:35:43.254520',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:35:43.254520',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''deploy'' (attempt 1/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',1006,6,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(14,2,'judged','toolu_27',NULL,NULL,'2026-11-23 18:36:03.254520',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:36:03.254520',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''deploy'' (attempt 2/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Progress: none, the mistake is the same as in attempt 1; take a different approach.
+
+Please change ''region'' to one of the allowed values.
+
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',372,6,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(15,3,'judged','toolu_29',NULL,NULL,'2026-11-23 18:36:23.254520',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:36:23.254520',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''deploy'' (attempt 3/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',392,6,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(16,1,'judged','toolu_31',NULL,NULL,'2026-11-23 18:35:43.308445',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:35:43.308445',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''deploy'' (attempt 1/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',377,7,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(17,2,'judged','toolu_33',NULL,NULL,'2026-11-23 18:36:03.308445',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:36:03.308445',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''deploy'' (attempt 2/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Progress: none, the mistake is the same as in attempt 1; take a different approach.
+
+Please change ''region'' to one of the allowed values.
+
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',349,7,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(18,3,'judged','toolu_35',NULL,NULL,'2026-11-23 18:36:23.308445',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:36:23.308445',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''deploy'' (attempt 3/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',328,7,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(19,1,'judged','toolu_37',NULL,NULL,'2026-11-23 18:36:23.476290',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:36:23.476290',1,'valid','[]','{"service":"web","region":"eu-west-1"}',1,0,'fbb8fe8921401215a152f67efc0454a1c630b099a7431c00a315daf97b4d4cdd','',NULL,1,3,'',147,8,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(20,1,'judged','toolu_39',NULL,NULL,'2026-11-23 18:36:23.500174',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-23 18:36:23.500174',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -405,8 +405,8 @@ INSERT INTO "retrycontract_attempt" VALUES(20,1,'judged','toolu_39',NULL,NULL,'2
 Please change ''region'' to one of the allowed values.
 
 A person who has seen this mistake before says:
-> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',397,9,1);
-INSERT INTO "retrycontract_attempt" VALUES(21,1,'judged','toolu_41',NULL,NULL,'2026-11-03 13:44:07.013873',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-03 13:44:07.013873',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''deploy'' (attempt 1/3):
+> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',681,9,1);
+INSERT INTO "retrycontract_attempt" VALUES(21,1,'judged','toolu_41',NULL,NULL,'2026-11-03 18:35:41.557799',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-03 18:35:41.557799',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -415,8 +415,8 @@ INSERT INTO "retrycontract_attempt" VALUES(21,1,'judged','toolu_41',NULL,NULL,'2
 Please change ''region'' to one of the allowed values.
 
 A person who has seen this mistake before says:
-> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',274,10,1);
-INSERT INTO "retrycontract_attempt" VALUES(22,2,'judged','toolu_43',NULL,NULL,'2026-11-03 13:44:27.013873',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-03 13:44:27.013873',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''deploy'' (attempt 2/3):
+> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',390,10,1);
+INSERT INTO "retrycontract_attempt" VALUES(22,2,'judged','toolu_43',NULL,NULL,'2026-11-03 18:36:01.557799',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-03 18:36:01.557799',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''deploy'' (attempt 2/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -426,31 +426,31 @@ Progress: none, the mistake is the same as in attempt 1; take a different approa
 
 Please change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',266,10,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(23,3,'judged','toolu_45',NULL,NULL,'2026-11-03 13:44:47.013873',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-03 13:44:47.013873',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'54fcb28fcfd7ec9a885cbeef363484af79e52d5ec6e1c92988af8ab82c25898c','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',2080,10,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(23,3,'judged','toolu_45',NULL,NULL,'2026-11-03 18:36:21.557799',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-03 18:36:21.557799',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'abd02d75525a298c6e7808de810595125f1f6e63e6a37d7083ecfaf2a69299ac','Validation failed for tool ''deploy'' (attempt 3/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',225,10,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(24,1,'queued','toolu_47',NULL,NULL,'2026-11-23 13:44:49.526213',NULL,NULL,NULL,NULL,NULL,NULL,NULL,X'674141414141427242454E52684C7167396A6F44764D5473586E68434A564970774C5A617A56364B42484C483141307A35493833636537485539694F356D4A48564C644B37576A3438715271687276344D4A626558616F586733423035395231385049656F4849366934764548504C72517454684645736463615052376F67326D576E54546868674C3766746B4A53686965486F4B346A6D364B634A35625555553331396669787332575574627A65476A374E57784E534949757551343341314B42344A3265557151487A467A66445545396C4A6C6E7076452D6566664A73773943744B715048466C7750417951576B514E434E54336D5F6D5376796B7842646D314B484A645837556C4E5A32754E5A6E5A5355625438745F386265466E62363170465F4A483158757A5039495A5741795F6A44454134587A4F6E535A416B2D30684273554975627434782D4A49434A703954536D4C4563425775626B39472D63524543716C69504D576C49746678334D62334A796669537257794675475934594D777654633450665F5F57664851575A4C6F545548613764686C706A58545963673D3D',0,'',NULL,0,NULL,NULL,'','[]',NULL,0,0,'','',NULL,0,0,'',NULL,11,NULL);
-CREATE TABLE "retrycontract_call" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "kind" varchar(20) NOT NULL, "tool_name" varchar(300) NOT NULL, "state" varchar(12) NOT NULL, "session_id" varchar(200) NULL, "task_id" varchar(200) NULL, "correlation_id" varchar(200) NULL, "last_turn" bigint NULL, "last_tool_call_id" varchar(200) NOT NULL, "model" varchar(200) NULL, "attempts_made" integer unsigned NOT NULL CHECK ("attempts_made" >= 0), "attempts_allowed" integer unsigned NOT NULL CHECK ("attempts_allowed" >= 0), "fingerprint" varchar(64) NOT NULL, "context" text NULL, "was_answered" bool NOT NULL, "created_at" datetime NOT NULL, "updated_at" datetime NOT NULL, "blocked_at" datetime NULL, "waited_at" datetime NULL, "expires_at" datetime NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "tool_id" bigint NULL REFERENCES "retrycontract_tool" ("id") DEFERRABLE INITIALLY DEFERRED, "version_id" bigint NULL REFERENCES "retrycontract_toolversion" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "call_state_known" CHECK ("state" IN ('pending', 'retrying', 'blocked', 'guided', 'valid', 'accepted', 'rejected', 'cancelled', 'expired', 'unavailable', 'observed')), CONSTRAINT "call_blocked_has_time" CHECK ((NOT ("state" = 'blocked') OR "blocked_at" IS NOT NULL)));
-INSERT INTO "retrycontract_call" VALUES(1,'call_01m84adw6k1raxt5jcktkc8jy6','tool_call','größe 🚀','retrying','session-2',NULL,NULL,NULL,'toolu_3',NULL,2,3,'774a8793a305c5f4','{"goal":"\u202e\u007f ''quoted'' \"twice\" \\"}',0,'2026-11-23 13:44:28.030778','2026-11-23 13:44:48.030778',NULL,NULL,NULL,1,2,2);
-INSERT INTO "retrycontract_call" VALUES(2,'call_01m84adwbq89wtjefw0xww2sh9','tool_call','deploy','blocked','session-6',NULL,NULL,NULL,'toolu_9',NULL,3,3,'803e11aca82f9075',NULL,0,'2026-11-23 13:44:08.244763','2026-11-23 13:44:48.244763','2026-11-23 13:44:48.244763',NULL,'2026-11-30 13:44:48.244763',1,1,1);
-INSERT INTO "retrycontract_call" VALUES(3,'call_01m84adwyygzdkckdwc4s8ctyg','tool_call','deploy','retrying','session-12',NULL,NULL,NULL,'toolu_11',NULL,1,3,'3bb9160ad0d3b192',NULL,0,'2026-11-23 13:44:48.852004','2026-11-23 13:44:48.852004',NULL,NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(4,'call_01m84adwz7vw8dzdxtrxnx4f23','tool_call','deploy','guided','session-14',NULL,NULL,NULL,'toolu_17',NULL,3,5,'af17787f077d6eee',NULL,1,'2026-11-23 13:44:08.870199','2026-11-23 13:44:48.942036','2026-11-23 13:44:48.870199',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(5,'call_01m84adx29xn57zkczt8k0a26y','tool_call','deploy','guided','session-20',NULL,NULL,NULL,'toolu_23',NULL,3,4,'af17787f077d6eee',NULL,1,'2026-11-23 13:44:08.968860','2026-11-23 13:44:49.026076','2026-11-23 13:44:48.968860',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(6,'call_01m84adx4x77hkemjw0gnbwzna','tool_call','deploy','accepted','session-26',NULL,NULL,NULL,'toolu_29',NULL,3,4,'af17787f077d6eee',NULL,1,'2026-11-23 13:44:09.052829','2026-11-23 13:44:49.102209','2026-11-23 13:44:49.052829',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(7,'call_01m84adx761fj74d30jhqgkp07','tool_call','deploy','rejected','session-32',NULL,NULL,NULL,'toolu_35',NULL,3,3,'af17787f077d6eee',NULL,1,'2026-11-23 13:44:09.126106','2026-11-23 13:44:49.184932','2026-11-23 13:44:49.126106',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(8,'call_01m84adxeeq5hzjv9y0k5x67yj','tool_call','deploy','valid','session-38',NULL,NULL,NULL,'toolu_37',NULL,1,3,'',NULL,0,'2026-11-23 13:44:49.356414','2026-11-23 13:44:49.356414',NULL,NULL,NULL,1,1,3);
-INSERT INTO "retrycontract_call" VALUES(9,'call_01m84adxesh6fz0tcwsdzp15am','tool_call','deploy','cancelled','session-40',NULL,NULL,NULL,'toolu_39',NULL,1,3,'af17787f077d6eee',NULL,0,'2026-11-23 13:44:49.368923','2026-11-23 13:44:47.013873',NULL,NULL,NULL,1,1,3);
-INSERT INTO "retrycontract_call" VALUES(10,'call_01m84adxfr84xb7m9ts0en2twe','tool_call','deploy','expired','session-42',NULL,NULL,NULL,'toolu_45',NULL,3,3,'af17787f077d6eee',NULL,0,'2026-11-03 13:44:07.013873','2026-11-23 13:44:47.013873','2026-11-03 13:44:47.013873',NULL,'2026-11-05 13:44:47.013874',1,1,3);
-INSERT INTO "retrycontract_call" VALUES(11,'call_01m84adxkq0s0sh7r610fsrn2p','tool_call','deploy','pending','session-48',NULL,NULL,NULL,'toolu_47',NULL,1,3,'',NULL,0,'2026-11-23 13:44:49.526213','2026-11-23 13:44:49.526213',NULL,NULL,NULL,1,1,3);
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',615,10,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(24,1,'queued','toolu_47',NULL,NULL,'2026-11-23 18:36:23.640275',NULL,NULL,NULL,NULL,NULL,NULL,NULL,X'67414141414142724249656E317158644369476238777050765F614936537434443456665037633041566A2D34444444504B45724B385A6F6659525861476D5752394A4B46683351586445616D43475A5A435939553275366B704561526B57326434595F4E7969734A6475754C53333973796A642D6D387A43386F73776963622D5939426E775F384D726967497545446B6552384B646B69592D753259306745574F5F444949313771323346526E3954616A4B506A74614A45506F6F6237516E4735504E3237544164676D306661532D61634C6174726C625F424F4F436A7977716B5037526F724161526C7A62357433636A506D614B7936325071464C6C5F306E304E39794F386572625272647055524C614636796572416B5256736B635941453045644155546253395147396275765468635A41634A50712D4A753043313936704F5F3948724E314457444A78504869713767434F36476D634A37386A713837536471416E75566B397555314F623554394C6C37347953683149794848764A746F2D2D6F3348742D683749726173303548755555304C52694753316B41624C4E673D3D',0,'',NULL,0,NULL,NULL,'','[]',NULL,0,0,'','',NULL,0,0,'',NULL,11,NULL);
+CREATE TABLE "retrycontract_call" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL, "kind" varchar(20) NOT NULL, "tool_name" varchar(300) NOT NULL, "state" varchar(12) NOT NULL, "session_id" varchar(200) NULL, "task_id" varchar(200) NULL, "correlation_id" varchar(200) NULL, "last_turn" bigint NULL, "last_tool_call_id" varchar(200) NOT NULL, "model" varchar(200) NULL, "attempts_made" integer unsigned NOT NULL CHECK ("attempts_made" >= 0), "attempts_allowed" integer unsigned NOT NULL CHECK ("attempts_allowed" >= 0), "fingerprint" varchar(64) NOT NULL, "context" text NULL, "was_answered" bool NOT NULL, "created_at" datetime NOT NULL, "updated_at" datetime NOT NULL, "blocked_at" datetime NULL, "waited_at" datetime NULL, "expires_at" datetime NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "tool_id" bigint NULL REFERENCES "retrycontract_tool" ("id") DEFERRABLE INITIALLY DEFERRED, "version_id" bigint NULL REFERENCES "retrycontract_toolversion" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "call_state_known" CHECK ("state" IN ('pending', 'retrying', 'blocked', 'guided', 'valid', 'accepted', 'rejected', 'cancelled', 'expired', 'unavailable', 'observed')), CONSTRAINT "call_blocked_has_time" CHECK ((NOT ("state" = 'blocked') OR "blocked_at" IS NOT NULL)));
+INSERT INTO "retrycontract_call" VALUES(1,'call_01m84v3rnm02tg4gtdz3ttjgtd','tool_call','größe 🚀','retrying','session-2',NULL,NULL,NULL,'toolu_3',NULL,2,3,'774a8793a305c5f4','{"goal":"\u202e\u007f ''quoted'' \"twice\" \\"}',0,'2026-11-23 18:36:02.564028','2026-11-23 18:36:22.564028',NULL,NULL,NULL,1,2,2);
+INSERT INTO "retrycontract_call" VALUES(2,'call_01m84v3rtn5ss7wqq4ammq9b6v','tool_call','deploy','blocked','session-6',NULL,NULL,NULL,'toolu_9',NULL,3,3,'803e11aca82f9075',NULL,0,'2026-11-23 18:35:42.732899','2026-11-23 18:36:22.732899','2026-11-23 18:36:22.732899',NULL,'2026-11-30 18:36:22.732899',1,1,1);
+INSERT INTO "retrycontract_call" VALUES(3,'call_01m84v3s641z4zrr907e6bz6wh','tool_call','deploy','retrying','session-12',NULL,NULL,NULL,'toolu_11',NULL,1,3,'3bb9160ad0d3b192',NULL,0,'2026-11-23 18:36:23.106756','2026-11-23 18:36:23.106756',NULL,NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(4,'call_01m84v3s6eqcj0h6ky324gg93y','tool_call','deploy','guided','session-14',NULL,NULL,NULL,'toolu_17',NULL,3,5,'af17787f077d6eee',NULL,1,'2026-11-23 18:35:43.116993','2026-11-23 18:36:23.170751','2026-11-23 18:36:23.116993',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(5,'call_01m84v3s8ks6d5q6n62y512bs9','tool_call','deploy','guided','session-20',NULL,NULL,NULL,'toolu_23',NULL,3,4,'af17787f077d6eee',NULL,1,'2026-11-23 18:35:43.186390','2026-11-23 18:36:23.233669','2026-11-23 18:36:23.186390',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(6,'call_01m84v3sar9hyqjxd1w2ptqnfg','tool_call','deploy','accepted','session-26',NULL,NULL,NULL,'toolu_29',NULL,3,4,'af17787f077d6eee',NULL,1,'2026-11-23 18:35:43.254520','2026-11-23 18:36:23.294995','2026-11-23 18:36:23.254520',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(7,'call_01m84v3scdts4bnrjry1x66rbp','tool_call','deploy','rejected','session-32',NULL,NULL,NULL,'toolu_35',NULL,3,3,'af17787f077d6eee',NULL,1,'2026-11-23 18:35:43.308445','2026-11-23 18:36:23.351102','2026-11-23 18:36:23.308445',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(8,'call_01m84v3shs9ktrjnd697px0wcg','tool_call','deploy','valid','session-38',NULL,NULL,NULL,'toolu_37',NULL,1,3,'',NULL,0,'2026-11-23 18:36:23.476290','2026-11-23 18:36:23.476290',NULL,NULL,NULL,1,1,3);
+INSERT INTO "retrycontract_call" VALUES(9,'call_01m84v3sjd61pd7jvsn52wwc4w','tool_call','deploy','cancelled','session-40',NULL,NULL,NULL,'toolu_39',NULL,1,3,'af17787f077d6eee',NULL,0,'2026-11-23 18:36:23.500174','2026-11-23 18:36:21.557799',NULL,NULL,NULL,1,1,3);
+INSERT INTO "retrycontract_call" VALUES(10,'call_01m84v3sk97t65tnay20aqy3gs','tool_call','deploy','expired','session-42',NULL,NULL,NULL,'toolu_45',NULL,3,3,'af17787f077d6eee',NULL,0,'2026-11-03 18:35:41.557799','2026-11-23 18:36:21.557799','2026-11-03 18:36:21.557799',NULL,'2026-11-05 18:36:21.557800',1,1,3);
+INSERT INTO "retrycontract_call" VALUES(11,'call_01m84v3sps96amdnfs56v2d5nm','tool_call','deploy','pending','session-48',NULL,NULL,NULL,'toolu_47',NULL,1,3,'',NULL,0,'2026-11-23 18:36:23.640275','2026-11-23 18:36:23.640275',NULL,NULL,NULL,1,1,3);
 CREATE TABLE "retrycontract_channelturn" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "channel" varchar(10) NOT NULL, "free_at" datetime NOT NULL, "failures" integer unsigned NOT NULL CHECK ("failures" >= 0), "lease_token" varchar(40) NOT NULL, "lease_until" datetime NULL, "endpoint_id" bigint NULL UNIQUE REFERENCES "retrycontract_webhookendpoint" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "turn_channel_known" CHECK ("channel" IN ('webhook', 'email', 'endpoint')), CONSTRAINT "turn_of_an_endpoint" CHECK ((("channel" = 'endpoint' AND "endpoint_id" IS NOT NULL) OR (NOT ("channel" = 'endpoint') AND "endpoint_id" IS NULL))));
 CREATE TABLE "retrycontract_claim" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "claimed_at" datetime NOT NULL, "until" datetime NOT NULL, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "claim_ends_later" CHECK ("until" >= ("claimed_at")));
 CREATE TABLE "retrycontract_escalation" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "round" integer unsigned NOT NULL CHECK ("round" >= 0), "state" varchar(10) NOT NULL, "text" text NOT NULL, "opened_at" datetime NOT NULL, "closed_at" datetime NULL, "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "escalation_unique_round" UNIQUE ("call_id", "round"), CONSTRAINT "escalation_state_known" CHECK ("state" IN ('open', 'answered', 'resolved', 'cancelled', 'expired')), CONSTRAINT "escalation_closed_has_time" CHECK ((("closed_at" IS NULL AND "state" = 'open') OR (NOT ("state" = 'open') AND "closed_at" IS NOT NULL))));
-INSERT INTO "retrycontract_escalation" VALUES(1,'esc_01m84adwd3effmcd8w4exnzyrs',1,'open','Tool ''deploy'' validation failed after 3 attempts.
+INSERT INTO "retrycontract_escalation" VALUES(1,'esc_01m84v3rw9h9yg6qaxx89qxpmy',1,'open','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /list (VAL-005) Unknown field ''list''; /region (VAL-008) Invalid enum value ''12345678901234567890''
@@ -471,8 +471,8 @@ Recommended Actions:
 3. Check whether the tool should take the unknown field; else name the right one.
 4. Give a hint and grant further attempts.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-23 13:44:48.244763',NULL,2);
-INSERT INTO "retrycontract_escalation" VALUES(2,'esc_01m84adx10077t55fe461n4cv7',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-23 18:36:22.732899',NULL,2);
+INSERT INTO "retrycontract_escalation" VALUES(2,'esc_01m84v3s7q2arvtwytjd2v4x12',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -493,8 +493,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-23 13:44:48.870199','2026-11-23 13:44:48.942036',4);
-INSERT INTO "retrycontract_escalation" VALUES(3,'esc_01m84adx3hd06fjh021m2exda7',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-23 18:36:23.116993','2026-11-23 18:36:23.170751',4);
+INSERT INTO "retrycontract_escalation" VALUES(3,'esc_01m84v3s9j5dqtm3fga2yqma0a',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -515,8 +515,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-23 13:44:48.968860','2026-11-23 13:44:49.026076',5);
-INSERT INTO "retrycontract_escalation" VALUES(4,'esc_01m84adx5vhgr3qkarw202rkmn',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-23 18:36:23.186390','2026-11-23 18:36:23.233669',5);
+INSERT INTO "retrycontract_escalation" VALUES(4,'esc_01m84v3sbqkr5e9vpv4tgqbbmn',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -537,8 +537,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-23 13:44:49.052829','2026-11-23 13:44:49.102209',6);
-INSERT INTO "retrycontract_escalation" VALUES(5,'esc_01m84adx8fnjwprpewgesf1z0a',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-23 18:36:23.254520','2026-11-23 18:36:23.294995',6);
+INSERT INTO "retrycontract_escalation" VALUES(5,'esc_01m84v3sddvmkxsvpzd0ap0ty7',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -559,8 +559,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-23 13:44:49.126106','2026-11-23 13:44:49.184932',7);
-INSERT INTO "retrycontract_escalation" VALUES(6,'esc_01m84adxhmbwt4gt1sbt9jze1w',1,'expired','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-23 18:36:23.308445','2026-11-23 18:36:23.351102',7);
+INSERT INTO "retrycontract_escalation" VALUES(6,'esc_01m84v3smj8fyemt4ar0fxf2yn',1,'expired','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -581,62 +581,62 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-03 13:44:47.013873','2026-11-23 13:44:47.013873',10);
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-03 18:36:21.557799','2026-11-23 18:36:21.557799',10);
 CREATE TABLE "retrycontract_event" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "attempts_made" integer unsigned NULL CHECK ("attempts_made" >= 0), "name" varchar(40) NOT NULL, "actor" varchar(200) NOT NULL, "door" varchar(10) NOT NULL, "from_state" varchar(10) NOT NULL, "to_state" varchar(10) NOT NULL, "data" text NOT NULL, "at" datetime NOT NULL, "stored_at" datetime DEFAULT (STRFTIME('%Y-%m-%d %H:%M:%f', 'NOW')) NOT NULL, "agent_id" bigint NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "call_id" bigint NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "retrycontract_event" VALUES(1,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-23 13:44:47.089727','2026-11-23 13:44:47.990',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(2,NULL,'tool.registered','deployer','api','','','{"tool":"gr\u00f6\u00dfe \ud83d\ude80","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-23 13:44:47.996406','2026-11-23 13:44:48.021',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(3,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005"]}','2026-11-23 13:44:28.030778','2026-11-23 13:44:48.115',1,1);
-INSERT INTO "retrycontract_event" VALUES(4,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005"]}','2026-11-23 13:44:48.030778','2026-11-23 13:44:48.211',1,1);
-INSERT INTO "retrycontract_event" VALUES(5,NULL,'endpoint.added','ada','command','','','{"endpoint":"ep_01m84adwb6xfehefqnq17pbps7","address":"https://x.example/\u2026","agent":"deployer","events":["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]}','2026-11-23 13:44:48.229612','2026-11-23 13:44:48.231',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(6,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-23 13:44:08.244763','2026-11-23 13:44:48.249',1,2);
-INSERT INTO "retrycontract_event" VALUES(7,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-23 13:44:28.244763','2026-11-23 13:44:48.263',1,2);
-INSERT INTO "retrycontract_event" VALUES(8,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-23 13:44:48.244763','2026-11-23 13:44:48.283',1,2);
-INSERT INTO "retrycontract_event" VALUES(9,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-23 13:44:48.244763','2026-11-23 13:44:48.839',1,2);
-INSERT INTO "retrycontract_event" VALUES(10,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-004"]}','2026-11-23 13:44:48.852004','2026-11-23 13:44:48.863',1,3);
-INSERT INTO "retrycontract_event" VALUES(11,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-23 13:44:08.870199','2026-11-23 13:44:48.875',1,4);
-INSERT INTO "retrycontract_event" VALUES(12,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-23 13:44:28.870199','2026-11-23 13:44:48.892',1,4);
-INSERT INTO "retrycontract_event" VALUES(13,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-23 13:44:48.870199','2026-11-23 13:44:48.913',1,4);
-INSERT INTO "retrycontract_event" VALUES(14,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-23 13:44:48.870199','2026-11-23 13:44:48.929',1,4);
-INSERT INTO "retrycontract_event" VALUES(15,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"hint","granted":2,"late":false}','2026-11-23 13:44:48.942036','2026-11-23 13:44:48.948',1,4);
-INSERT INTO "retrycontract_event" VALUES(16,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-23 13:44:08.968860','2026-11-23 13:44:48.970',1,5);
-INSERT INTO "retrycontract_event" VALUES(17,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-23 13:44:28.968860','2026-11-23 13:44:48.982',1,5);
-INSERT INTO "retrycontract_event" VALUES(18,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-23 13:44:48.968860','2026-11-23 13:44:49.003',1,5);
-INSERT INTO "retrycontract_event" VALUES(19,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-23 13:44:48.968860','2026-11-23 13:44:49.010',1,5);
-INSERT INTO "retrycontract_event" VALUES(20,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"corrected","granted":1,"late":false}','2026-11-23 13:44:49.026076','2026-11-23 13:44:49.035',1,5);
-INSERT INTO "retrycontract_event" VALUES(21,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-23 13:44:09.052829','2026-11-23 13:44:49.054',1,6);
-INSERT INTO "retrycontract_event" VALUES(22,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-23 13:44:29.052829','2026-11-23 13:44:49.067',1,6);
-INSERT INTO "retrycontract_event" VALUES(23,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-23 13:44:49.052829','2026-11-23 13:44:49.081',1,6);
-INSERT INTO "retrycontract_event" VALUES(24,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-23 13:44:49.052829','2026-11-23 13:44:49.093',1,6);
-INSERT INTO "retrycontract_event" VALUES(25,3,'guidance.given','mia','dashboard','blocked','accepted','{"decision":"accept","granted":1,"late":false}','2026-11-23 13:44:49.102209','2026-11-23 13:44:49.111',1,6);
-INSERT INTO "retrycontract_event" VALUES(26,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-23 13:44:09.126106','2026-11-23 13:44:49.128',1,7);
-INSERT INTO "retrycontract_event" VALUES(27,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-23 13:44:29.126106','2026-11-23 13:44:49.146',1,7);
-INSERT INTO "retrycontract_event" VALUES(28,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-23 13:44:49.126106','2026-11-23 13:44:49.165',1,7);
-INSERT INTO "retrycontract_event" VALUES(29,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-23 13:44:49.126106','2026-11-23 13:44:49.173',1,7);
-INSERT INTO "retrycontract_event" VALUES(30,3,'guidance.given','mia','dashboard','blocked','rejected','{"decision":"reject","granted":0,"late":false}','2026-11-23 13:44:49.184932','2026-11-23 13:44:49.198',1,7);
-INSERT INTO "retrycontract_event" VALUES(31,3,'call.snoozed','mia','dashboard','','blocked','{"until":"2026-11-23T14:44:49.214148+00:00","reason":"\\u202e"}','2026-11-23 13:44:49.214148','2026-11-23 13:44:49.237',1,2);
-INSERT INTO "retrycontract_event" VALUES(32,NULL,'hint.set','mia','dashboard','','','{"hint":1,"namespace":"deployer","tool":"deploy","fingerprint":"af17787f077d6eee","expires_at":"2026-12-23T13:44:49.214148+00:00"}','2026-11-23 13:44:49.214148','2026-11-23 13:44:49.250',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(33,NULL,'reply.added','mia','dashboard','','','{"title":"Region \ud83d\ude80","shared":false,"position":1}','2026-11-23 13:44:49.214148','2026-11-23 13:44:49.271',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(34,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":2,"changed":[]}','2026-11-23 13:44:49.305122','2026-11-23 13:44:49.330',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(35,1,'attempt.judged','deployer','api','pending','valid','{"attempt":1,"valid":true,"codes":[]}','2026-11-23 13:44:49.356414','2026-11-23 13:44:49.359',1,8);
-INSERT INTO "retrycontract_event" VALUES(36,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-23 13:44:49.368923','2026-11-23 13:44:49.371',1,9);
-INSERT INTO "retrycontract_event" VALUES(37,1,'call.cancelled','deployer','api','retrying','cancelled','{}','2026-11-23 13:44:47.013873','2026-11-23 13:44:49.383',1,9);
-INSERT INTO "retrycontract_event" VALUES(38,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-03 13:44:07.013873','2026-11-23 13:44:49.409',1,10);
-INSERT INTO "retrycontract_event" VALUES(39,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-03 13:44:27.013873','2026-11-23 13:44:49.430',1,10);
-INSERT INTO "retrycontract_event" VALUES(40,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-03 13:44:47.013873','2026-11-23 13:44:49.453',1,10);
-INSERT INTO "retrycontract_event" VALUES(41,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-03 13:44:47.013873','2026-11-23 13:44:49.461',1,10);
-INSERT INTO "retrycontract_event" VALUES(42,3,'call.expired','sweep','worker','blocked','expired','{"on_expiry":"expire"}','2026-11-23 13:44:47.013873','2026-11-23 13:44:49.478',1,10);
-INSERT INTO "retrycontract_event" VALUES(43,1,'attempt.queued','deployer','api','pending','pending','{"attempt":1}','2026-11-23 13:44:49.526213','2026-11-23 13:44:49.533',1,11);
+INSERT INTO "retrycontract_event" VALUES(1,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-23 18:36:21.740678','2026-11-23 18:36:22.523',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(2,NULL,'tool.registered','deployer','api','','','{"tool":"gr\u00f6\u00dfe \ud83d\ude80","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-23 18:36:22.536157','2026-11-23 18:36:22.557',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(3,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005"]}','2026-11-23 18:36:02.564028','2026-11-23 18:36:22.595',1,1);
+INSERT INTO "retrycontract_event" VALUES(4,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005"]}','2026-11-23 18:36:22.564028','2026-11-23 18:36:22.697',1,1);
+INSERT INTO "retrycontract_event" VALUES(5,NULL,'endpoint.added','ada','command','','','{"endpoint":"ep_01m84v3rsvjje1a9qh3899debn","address":"https://x.example/\u2026","agent":"deployer","events":["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]}','2026-11-23 18:36:22.714181','2026-11-23 18:36:22.720',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(6,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-23 18:35:42.732899','2026-11-23 18:36:22.743',1,2);
+INSERT INTO "retrycontract_event" VALUES(7,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-23 18:36:02.732899','2026-11-23 18:36:22.761',1,2);
+INSERT INTO "retrycontract_event" VALUES(8,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-23 18:36:22.732899','2026-11-23 18:36:22.785',1,2);
+INSERT INTO "retrycontract_event" VALUES(9,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-23 18:36:22.732899','2026-11-23 18:36:23.094',1,2);
+INSERT INTO "retrycontract_event" VALUES(10,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-004"]}','2026-11-23 18:36:23.106756','2026-11-23 18:36:23.110',1,3);
+INSERT INTO "retrycontract_event" VALUES(11,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-23 18:35:43.116993','2026-11-23 18:36:23.119',1,4);
+INSERT INTO "retrycontract_event" VALUES(12,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-23 18:36:03.116993','2026-11-23 18:36:23.138',1,4);
+INSERT INTO "retrycontract_event" VALUES(13,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-23 18:36:23.116993','2026-11-23 18:36:23.156',1,4);
+INSERT INTO "retrycontract_event" VALUES(14,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-23 18:36:23.116993','2026-11-23 18:36:23.161',1,4);
+INSERT INTO "retrycontract_event" VALUES(15,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"hint","granted":2,"late":false}','2026-11-23 18:36:23.170751','2026-11-23 18:36:23.179',1,4);
+INSERT INTO "retrycontract_event" VALUES(16,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-23 18:35:43.186390','2026-11-23 18:36:23.188',1,5);
+INSERT INTO "retrycontract_event" VALUES(17,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-23 18:36:03.186390','2026-11-23 18:36:23.201',1,5);
+INSERT INTO "retrycontract_event" VALUES(18,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-23 18:36:23.186390','2026-11-23 18:36:23.214',1,5);
+INSERT INTO "retrycontract_event" VALUES(19,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-23 18:36:23.186390','2026-11-23 18:36:23.219',1,5);
+INSERT INTO "retrycontract_event" VALUES(20,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"corrected","granted":1,"late":false}','2026-11-23 18:36:23.233669','2026-11-23 18:36:23.239',1,5);
+INSERT INTO "retrycontract_event" VALUES(21,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-23 18:35:43.254520','2026-11-23 18:36:23.257',1,6);
+INSERT INTO "retrycontract_event" VALUES(22,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-23 18:36:03.254520','2026-11-23 18:36:23.274',1,6);
+INSERT INTO "retrycontract_event" VALUES(23,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-23 18:36:23.254520','2026-11-23 18:36:23.284',1,6);
+INSERT INTO "retrycontract_event" VALUES(24,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-23 18:36:23.254520','2026-11-23 18:36:23.288',1,6);
+INSERT INTO "retrycontract_event" VALUES(25,3,'guidance.given','mia','dashboard','blocked','accepted','{"decision":"accept","granted":1,"late":false}','2026-11-23 18:36:23.294995','2026-11-23 18:36:23.299',1,6);
+INSERT INTO "retrycontract_event" VALUES(26,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-23 18:35:43.308445','2026-11-23 18:36:23.310',1,7);
+INSERT INTO "retrycontract_event" VALUES(27,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-23 18:36:03.308445','2026-11-23 18:36:23.322',1,7);
+INSERT INTO "retrycontract_event" VALUES(28,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-23 18:36:23.308445','2026-11-23 18:36:23.332',1,7);
+INSERT INTO "retrycontract_event" VALUES(29,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-23 18:36:23.308445','2026-11-23 18:36:23.343',1,7);
+INSERT INTO "retrycontract_event" VALUES(30,3,'guidance.given','mia','dashboard','blocked','rejected','{"decision":"reject","granted":0,"late":false}','2026-11-23 18:36:23.351102','2026-11-23 18:36:23.363',1,7);
+INSERT INTO "retrycontract_event" VALUES(31,3,'call.snoozed','mia','dashboard','','blocked','{"until":"2026-11-23T19:36:23.376119+00:00","reason":"\\u202e"}','2026-11-23 18:36:23.376119','2026-11-23 18:36:23.409',1,2);
+INSERT INTO "retrycontract_event" VALUES(32,NULL,'hint.set','mia','dashboard','','','{"hint":1,"namespace":"deployer","tool":"deploy","fingerprint":"af17787f077d6eee","expires_at":"2026-12-23T18:36:23.376119+00:00"}','2026-11-23 18:36:23.376119','2026-11-23 18:36:23.419',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(33,NULL,'reply.added','mia','dashboard','','','{"title":"Region \ud83d\ude80","shared":false,"position":1}','2026-11-23 18:36:23.376119','2026-11-23 18:36:23.430',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(34,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":2,"changed":[]}','2026-11-23 18:36:23.448989','2026-11-23 18:36:23.470',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(35,1,'attempt.judged','deployer','api','pending','valid','{"attempt":1,"valid":true,"codes":[]}','2026-11-23 18:36:23.476290','2026-11-23 18:36:23.482',1,8);
+INSERT INTO "retrycontract_event" VALUES(36,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-23 18:36:23.500174','2026-11-23 18:36:23.503',1,9);
+INSERT INTO "retrycontract_event" VALUES(37,1,'call.cancelled','deployer','api','retrying','cancelled','{}','2026-11-23 18:36:21.557799','2026-11-23 18:36:23.519',1,9);
+INSERT INTO "retrycontract_event" VALUES(38,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-03 18:35:41.557799','2026-11-23 18:36:23.531',1,10);
+INSERT INTO "retrycontract_event" VALUES(39,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-03 18:36:01.557799','2026-11-23 18:36:23.550',1,10);
+INSERT INTO "retrycontract_event" VALUES(40,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-03 18:36:21.557799','2026-11-23 18:36:23.567',1,10);
+INSERT INTO "retrycontract_event" VALUES(41,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-03 18:36:21.557799','2026-11-23 18:36:23.579',1,10);
+INSERT INTO "retrycontract_event" VALUES(42,3,'call.expired','sweep','worker','blocked','expired','{"on_expiry":"expire"}','2026-11-23 18:36:21.557799','2026-11-23 18:36:23.591',1,10);
+INSERT INTO "retrycontract_event" VALUES(43,1,'attempt.queued','deployer','api','pending','pending','{"attempt":1}','2026-11-23 18:36:23.640275','2026-11-23 18:36:23.642',1,11);
 CREATE TABLE "retrycontract_failedlogins" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "key_hash" varchar(64) NOT NULL UNIQUE, "begun" integer unsigned NOT NULL CHECK ("begun" >= 0), "begun_at" datetime NULL, "failures" integer unsigned NOT NULL CHECK ("failures" >= 0), "last_at" datetime NOT NULL, "locked_until" datetime NULL, "operator_id" integer NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "failedlogins_locked_has_failures" CHECK (("locked_until" IS NULL OR "failures" > 0)));
-INSERT INTO "retrycontract_failedlogins" VALUES(1,'e7157bf355d4d2f6d19e63f3591c7c1ec60d3ec60affd3945cc270c9dd1aa7ee',1,'2026-11-23 13:44:47.013873',0,'2026-11-23 13:44:47.013873',NULL,NULL);
-INSERT INTO "retrycontract_failedlogins" VALUES(2,'551dc1a30b5d551ff6d8f1a1eade7bc365133e58f044a508e257edad43dfa888',1,'2026-11-23 13:44:47.013873',0,'2026-11-23 13:44:47.013873',NULL,NULL);
-INSERT INTO "retrycontract_failedlogins" VALUES(3,'fe312a06ae364b4a7c74de34a4a4c9b50e3cfcc897b8ae6f5cb064bb65056874',1,'2026-11-23 13:44:47.013873',0,'2026-11-23 13:44:47.013873',NULL,NULL);
+INSERT INTO "retrycontract_failedlogins" VALUES(1,'0319efb4f5502f6e8485ebd1713c489981c5b3b8ab1c2ca0dc44e035eea3419d',1,'2026-11-23 18:36:21.557799',0,'2026-11-23 18:36:21.557799',NULL,NULL);
+INSERT INTO "retrycontract_failedlogins" VALUES(2,'79d23f0149ca81e860efa0c9104688079789af3051a4bbf9d4c1f6942edf26c9',1,'2026-11-23 18:36:21.557799',0,'2026-11-23 18:36:21.557799',NULL,NULL);
+INSERT INTO "retrycontract_failedlogins" VALUES(3,'f1dff7c2aa4beb16a7f8d707671a64552118294d55642e31ec3827238dfd65b7',1,'2026-11-23 18:36:21.557799',0,'2026-11-23 18:36:21.557799',NULL,NULL);
 CREATE TABLE retrycontract_forgetting (one INTEGER PRIMARY KEY CHECK (one = 1));
 CREATE TABLE "retrycontract_guidance" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "decision" varchar(10) NOT NULL, "text" text NOT NULL, "arguments" text NULL, "patch" text NULL, "granted" smallint unsigned NOT NULL CHECK ("granted" >= 0), "rendered" text NOT NULL, "given_at" datetime NOT NULL, "delivered_at" datetime NULL, "acknowledged_at" datetime NULL, "next_valid" bool NULL, "base_id" bigint NULL REFERENCES "retrycontract_attempt" ("id") DEFERRABLE INITIALLY DEFERRED, "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "record_id" bigint NULL REFERENCES "retrycontract_answerrecord" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "guidance_decision_known" CHECK ("decision" IN ('hint', 'corrected', 'accept', 'reject')), CONSTRAINT "guidance_grant_range" CHECK ("granted" BETWEEN 0 AND 5));
 INSERT INTO "retrycontract_guidance" VALUES(1,'hint','Use eu-west-1.',NULL,NULL,2,'A person answered your Blocked call of tool ''deploy'':
 
 > Use eu-west-1.
 
-Nothing was executed so far. Correct the arguments and call the tool again: this is attempt 4/5, 2 are left.','2026-11-23 13:44:48.942036',NULL,NULL,NULL,9,4,2,1,1);
+Nothing was executed so far. Correct the arguments and call the tool again: this is attempt 4/5, 2 are left.','2026-11-23 18:36:23.170751',NULL,NULL,NULL,9,4,2,1,1);
 INSERT INTO "retrycontract_guidance" VALUES(2,'corrected','Use eu-west-1.','{"service":"web","region":"eu-west-1"}',NULL,1,'A person corrected the arguments of your Blocked call of tool ''deploy''.
 
 Send exactly these:
@@ -644,129 +644,129 @@ Send exactly these:
 
 > Use eu-west-1.
 
-They replace your earlier call, which was not executed: do not send that one again. Call the tool with the corrected arguments now: this is attempt 4/4.','2026-11-23 13:44:49.026076',NULL,NULL,NULL,12,5,3,1,2);
+They replace your earlier call, which was not executed: do not send that one again. Call the tool with the corrected arguments now: this is attempt 4/4.','2026-11-23 18:36:23.233669',NULL,NULL,NULL,12,5,3,1,2);
 INSERT INTO "retrycontract_guidance" VALUES(3,'accept','Use eu-west-1.',NULL,NULL,1,'A person accepted your arguments of attempt 3 for tool ''deploy'' as they are:
 
 > Use eu-west-1.
 
-Run the tool with exactly those arguments.','2026-11-23 13:44:49.102209',NULL,NULL,NULL,15,6,4,1,NULL);
+Run the tool with exactly those arguments.','2026-11-23 18:36:23.294995',NULL,NULL,NULL,15,6,4,1,NULL);
 INSERT INTO "retrycontract_guidance" VALUES(4,'reject','Use eu-west-1.',NULL,NULL,0,'A person rejected your call of tool ''deploy'':
 
 > Use eu-west-1.
 
-Nothing was executed. Do not try this call again; stop, or take another way.','2026-11-23 13:44:49.184932',NULL,NULL,NULL,18,7,5,1,NULL);
+Nothing was executed. Do not try this call again; stop, or take another way.','2026-11-23 18:36:23.351102',NULL,NULL,NULL,18,7,5,1,NULL);
 CREATE TABLE "retrycontract_guidanceversion" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "stage" varchar(10) NOT NULL, "text" text NOT NULL, "arguments" text NULL, "patch" text NULL, "at" datetime NOT NULL, "guidance_id" bigint NOT NULL REFERENCES "retrycontract_guidance" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "guidanceversion_one_each" UNIQUE ("guidance_id", "stage"), CONSTRAINT "guidanceversion_stage_known" CHECK ("stage" IN ('proposed', 'edited', 'delivered')));
-INSERT INTO "retrycontract_guidanceversion" VALUES(1,'edited','Use eu-west-1.',NULL,NULL,'2026-11-23 13:44:48.942036',1);
-INSERT INTO "retrycontract_guidanceversion" VALUES(2,'edited','Use eu-west-1.','{"service":"web","region":"eu-west-1"}',NULL,'2026-11-23 13:44:49.026076',2);
-INSERT INTO "retrycontract_guidanceversion" VALUES(3,'edited','Use eu-west-1.',NULL,NULL,'2026-11-23 13:44:49.102209',3);
-INSERT INTO "retrycontract_guidanceversion" VALUES(4,'edited','Use eu-west-1.',NULL,NULL,'2026-11-23 13:44:49.184932',4);
+INSERT INTO "retrycontract_guidanceversion" VALUES(1,'edited','Use eu-west-1.',NULL,NULL,'2026-11-23 18:36:23.170751',1);
+INSERT INTO "retrycontract_guidanceversion" VALUES(2,'edited','Use eu-west-1.','{"service":"web","region":"eu-west-1"}',NULL,'2026-11-23 18:36:23.233669',2);
+INSERT INTO "retrycontract_guidanceversion" VALUES(3,'edited','Use eu-west-1.',NULL,NULL,'2026-11-23 18:36:23.294995',3);
+INSERT INTO "retrycontract_guidanceversion" VALUES(4,'edited','Use eu-west-1.',NULL,NULL,'2026-11-23 18:36:23.351102',4);
 CREATE TABLE "retrycontract_heldanswer" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "batch" varchar(40) NOT NULL, "decision" varchar(10) NOT NULL, "text" text NOT NULL, "arguments" text NULL, "grant" smallint unsigned NOT NULL CHECK ("grant" >= 0), "base_number" integer unsigned NULL CHECK ("base_number" >= 0), "stands_days" smallint unsigned NULL CHECK ("stands_days" >= 0), "rendered" text NOT NULL, "held_at" datetime NOT NULL, "send_at" datetime NOT NULL, "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "heldanswer_sent_later" CHECK ("send_at" > ("held_at")), CONSTRAINT "heldanswer_decision_known" CHECK ("decision" IN ('hint', 'corrected', 'accept', 'reject')));
-INSERT INTO "retrycontract_heldanswer" VALUES(1,'b','corrected','','{"a":[1.5,null]}',1,NULL,7,'‮','2026-11-23 13:44:49.214148','2026-12-23 13:44:49.214148',2,1,1);
+INSERT INTO "retrycontract_heldanswer" VALUES(1,'b','corrected','','{"a":[1.5,null]}',1,NULL,7,'‮','2026-11-23 18:36:23.376119','2026-12-23 18:36:23.376119',2,1,1);
 CREATE TABLE "retrycontract_idempotencykey" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "key_hash" varchar(64) NOT NULL, "request_hash" varchar(64) NOT NULL, "answer" text NULL, "created_at" datetime NOT NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "attempt_id" bigint NULL REFERENCES "retrycontract_attempt" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "idempotency_key_unique" UNIQUE ("agent_id", "key_hash"), CONSTRAINT "idempotency_key_has_answer" CHECK (("attempt_id" IS NOT NULL OR "answer" IS NOT NULL)));
-INSERT INTO "retrycontract_idempotencykey" VALUES(1,'049685bc12bb8e20ddfe09afe1a6a9d0bee7dc1aa039f918e564c30fa17c55d5','8ad5934c2555c806a5a91730064c15c3c3629261f33f2659bc0a59aa78e14114','{"made":"once"}','2026-11-23 13:44:47.013873',1,NULL);
+INSERT INTO "retrycontract_idempotencykey" VALUES(1,'e78f7965c58c2011327e619689878676cfd8f64a9ca265dc3cae035cad94da18','fcdb3fee3c2a365f79754cc6ab5bf5ce6192b9ef02fc34d21e164017b476faa2','{"made":"once"}','2026-11-23 18:36:21.557799',1,NULL);
 CREATE TABLE "retrycontract_notice" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "channel" varchar(10) NOT NULL, "created_at" datetime NOT NULL, "escalation_id" bigint NOT NULL REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "message_id" bigint NULL REFERENCES "retrycontract_outboxmessage" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "notice_unique" UNIQUE ("escalation_id", "channel"), CONSTRAINT "notice_channel_known" CHECK ("channel" IN ('webhook', 'email')));
-INSERT INTO "retrycontract_notice" VALUES(1,'email','2026-11-23 13:44:49.214148',1,10);
+INSERT INTO "retrycontract_notice" VALUES(1,'email','2026-11-23 18:36:23.376119',1,10);
 CREATE TABLE "retrycontract_outboxmessage" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "channel" varchar(10) NOT NULL, "due_at" datetime NULL, "subject" varchar(300) NOT NULL, "text" text NOT NULL, "created_at" datetime NOT NULL, "tries" integer unsigned NOT NULL CHECK ("tries" >= 0), "last_tried_at" datetime NULL, "last_error" varchar(200) NOT NULL, "delivered_at" datetime NULL, "given_up_at" datetime NULL, "endpoint_id" bigint NULL REFERENCES "retrycontract_webhookendpoint" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "outbox_channel_known" CHECK ("channel" IN ('webhook', 'email', 'endpoint')), CONSTRAINT "outbox_one_end" CHECK (("delivered_at" IS NULL OR "given_up_at" IS NULL)), CONSTRAINT "outbox_endpoint_has_time" CHECK ((("channel" = 'endpoint' AND "endpoint_id" IS NOT NULL AND "due_at" IS NOT NULL) OR (NOT ("channel" = 'endpoint') AND "endpoint_id" IS NULL AND "due_at" IS NULL))));
-INSERT INTO "retrycontract_outboxmessage" VALUES(1,'msg_01m84adwy69pxjvtg8ssf157h9','endpoint','2026-11-23 13:44:48.244763','call.blocked','{"type":"call.blocked","timestamp":"2026-11-23T13:44:48.244Z","data":{"call_id":"call_01m84adwbq89wtjefw0xww2sh9","agent":"deployer","tool":"deploy","tool_call_id":"toolu_9","session_id":"session-6","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m84adwbq89wtjefw0xww2sh9","guidance":"/api/v1/calls/call_01m84adwbq89wtjefw0xww2sh9/guidance","desk":"/calls/call_01m84adwbq89wtjefw0xww2sh9/"}}}','2026-11-23 13:44:48.244763',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(2,'msg_01m84adx11maf3jnxsnvkth0hc','endpoint','2026-11-23 13:44:48.870199','call.blocked','{"type":"call.blocked","timestamp":"2026-11-23T13:44:48.870Z","data":{"call_id":"call_01m84adwz7vw8dzdxtrxnx4f23","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m84adwz7vw8dzdxtrxnx4f23","guidance":"/api/v1/calls/call_01m84adwz7vw8dzdxtrxnx4f23/guidance","desk":"/calls/call_01m84adwz7vw8dzdxtrxnx4f23/"}}}','2026-11-23 13:44:48.870199',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(3,'msg_01m84adx1y60pxwjf8ab9y48bd','endpoint','2026-11-23 13:44:48.942036','guidance.given','{"type":"guidance.given","timestamp":"2026-11-23T13:44:48.942Z","data":{"call_id":"call_01m84adwz7vw8dzdxtrxnx4f23","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"hint","granted":2,"links":{"self":"/api/v1/calls/call_01m84adwz7vw8dzdxtrxnx4f23","guidance":"/api/v1/calls/call_01m84adwz7vw8dzdxtrxnx4f23/guidance","desk":"/calls/call_01m84adwz7vw8dzdxtrxnx4f23/"}}}','2026-11-23 13:44:48.942036',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(4,'msg_01m84adx3jr2gwqfatjbb2ae88','endpoint','2026-11-23 13:44:48.968860','call.blocked','{"type":"call.blocked","timestamp":"2026-11-23T13:44:48.968Z","data":{"call_id":"call_01m84adx29xn57zkczt8k0a26y","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m84adx29xn57zkczt8k0a26y","guidance":"/api/v1/calls/call_01m84adx29xn57zkczt8k0a26y/guidance","desk":"/calls/call_01m84adx29xn57zkczt8k0a26y/"}}}','2026-11-23 13:44:48.968860',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(5,'msg_01m84adx4h9fjd138y7enha75m','endpoint','2026-11-23 13:44:49.026076','guidance.given','{"type":"guidance.given","timestamp":"2026-11-23T13:44:49.026Z","data":{"call_id":"call_01m84adx29xn57zkczt8k0a26y","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"corrected","granted":1,"links":{"self":"/api/v1/calls/call_01m84adx29xn57zkczt8k0a26y","guidance":"/api/v1/calls/call_01m84adx29xn57zkczt8k0a26y/guidance","desk":"/calls/call_01m84adx29xn57zkczt8k0a26y/"}}}','2026-11-23 13:44:49.026076',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(6,'msg_01m84adx64hrgfw35y0zdzcwv9','endpoint','2026-11-23 13:44:49.052829','call.blocked','{"type":"call.blocked","timestamp":"2026-11-23T13:44:49.052Z","data":{"call_id":"call_01m84adx4x77hkemjw0gnbwzna","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m84adx4x77hkemjw0gnbwzna","guidance":"/api/v1/calls/call_01m84adx4x77hkemjw0gnbwzna/guidance","desk":"/calls/call_01m84adx4x77hkemjw0gnbwzna/"}}}','2026-11-23 13:44:49.052829',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(7,'msg_01m84adx70nh56fsf81n1b2fy6','endpoint','2026-11-23 13:44:49.102209','guidance.given','{"type":"guidance.given","timestamp":"2026-11-23T13:44:49.102Z","data":{"call_id":"call_01m84adx4x77hkemjw0gnbwzna","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"accepted","attempts":3,"decision":"accept","granted":1,"links":{"self":"/api/v1/calls/call_01m84adx4x77hkemjw0gnbwzna","guidance":"/api/v1/calls/call_01m84adx4x77hkemjw0gnbwzna/guidance","desk":"/calls/call_01m84adx4x77hkemjw0gnbwzna/"}}}','2026-11-23 13:44:49.102209',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(8,'msg_01m84adx8mqd39rhj8tnz30wyp','endpoint','2026-11-23 13:44:49.126106','call.blocked','{"type":"call.blocked","timestamp":"2026-11-23T13:44:49.126Z","data":{"call_id":"call_01m84adx761fj74d30jhqgkp07","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m84adx761fj74d30jhqgkp07","guidance":"/api/v1/calls/call_01m84adx761fj74d30jhqgkp07/guidance","desk":"/calls/call_01m84adx761fj74d30jhqgkp07/"}}}','2026-11-23 13:44:49.126106',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(9,'msg_01m84adx9fat2mr61sa2mh1jny','endpoint','2026-11-23 13:44:49.184932','guidance.given','{"type":"guidance.given","timestamp":"2026-11-23T13:44:49.184Z","data":{"call_id":"call_01m84adx761fj74d30jhqgkp07","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"rejected","attempts":3,"decision":"reject","granted":0,"links":{"self":"/api/v1/calls/call_01m84adx761fj74d30jhqgkp07","guidance":"/api/v1/calls/call_01m84adx761fj74d30jhqgkp07/guidance","desk":"/calls/call_01m84adx761fj74d30jhqgkp07/"}}}','2026-11-23 13:44:49.184932',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(10,'msg_01m84adx9ycqjm4p97yz2wtrg1','email',NULL,'s','t‮','2026-11-23 13:44:49.214148',0,NULL,'',NULL,NULL,NULL);
-INSERT INTO "retrycontract_outboxmessage" VALUES(11,'msg_01m84adxf8a3aatw5tsnkmav73','endpoint','2026-11-23 13:44:47.013873','call.cancelled','{"type":"call.cancelled","timestamp":"2026-11-23T13:44:47.013Z","data":{"call_id":"call_01m84adxesh6fz0tcwsdzp15am","agent":"deployer","tool":"deploy","tool_call_id":"toolu_39","session_id":"session-40","task_id":null,"correlation_id":null,"state":"cancelled","attempts":1,"links":{"self":"/api/v1/calls/call_01m84adxesh6fz0tcwsdzp15am","guidance":"/api/v1/calls/call_01m84adxesh6fz0tcwsdzp15am/guidance","desk":"/calls/call_01m84adxesh6fz0tcwsdzp15am/"}}}','2026-11-23 13:44:47.013873',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(12,'msg_01m84adxhnqcq0m68vjphmw14p','endpoint','2026-11-03 13:44:47.013873','call.blocked','{"type":"call.blocked","timestamp":"2026-11-03T13:44:47.013Z","data":{"call_id":"call_01m84adxfr84xb7m9ts0en2twe","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m84adxfr84xb7m9ts0en2twe","guidance":"/api/v1/calls/call_01m84adxfr84xb7m9ts0en2twe/guidance","desk":"/calls/call_01m84adxfr84xb7m9ts0en2twe/"}}}','2026-11-03 13:44:47.013873',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(13,'msg_01m84adxj7e9raz1cyf9mdfp5b','endpoint','2026-11-23 13:44:47.013873','call.expired','{"type":"call.expired","timestamp":"2026-11-23T13:44:47.013Z","data":{"call_id":"call_01m84adxfr84xb7m9ts0en2twe","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"expired","attempts":3,"on_expiry":"expire","links":{"self":"/api/v1/calls/call_01m84adxfr84xb7m9ts0en2twe","guidance":"/api/v1/calls/call_01m84adxfr84xb7m9ts0en2twe/guidance","desk":"/calls/call_01m84adxfr84xb7m9ts0en2twe/"}}}','2026-11-23 13:44:47.013873',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(1,'msg_01m84v3s5nt0k6apx96v4ezq6x','endpoint','2026-11-23 18:36:22.732899','call.blocked','{"type":"call.blocked","timestamp":"2026-11-23T18:36:22.732Z","data":{"call_id":"call_01m84v3rtn5ss7wqq4ammq9b6v","agent":"deployer","tool":"deploy","tool_call_id":"toolu_9","session_id":"session-6","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m84v3rtn5ss7wqq4ammq9b6v","guidance":"/api/v1/calls/call_01m84v3rtn5ss7wqq4ammq9b6v/guidance","desk":"/calls/call_01m84v3rtn5ss7wqq4ammq9b6v/"}}}','2026-11-23 18:36:22.732899',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(2,'msg_01m84v3s7rjdfexy2xn3dmyk5p','endpoint','2026-11-23 18:36:23.116993','call.blocked','{"type":"call.blocked","timestamp":"2026-11-23T18:36:23.116Z","data":{"call_id":"call_01m84v3s6eqcj0h6ky324gg93y","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m84v3s6eqcj0h6ky324gg93y","guidance":"/api/v1/calls/call_01m84v3s6eqcj0h6ky324gg93y/guidance","desk":"/calls/call_01m84v3s6eqcj0h6ky324gg93y/"}}}','2026-11-23 18:36:23.116993',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(3,'msg_01m84v3s8dtfmqqg0hx7kqy5gn','endpoint','2026-11-23 18:36:23.170751','guidance.given','{"type":"guidance.given","timestamp":"2026-11-23T18:36:23.170Z","data":{"call_id":"call_01m84v3s6eqcj0h6ky324gg93y","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"hint","granted":2,"links":{"self":"/api/v1/calls/call_01m84v3s6eqcj0h6ky324gg93y","guidance":"/api/v1/calls/call_01m84v3s6eqcj0h6ky324gg93y/guidance","desk":"/calls/call_01m84v3s6eqcj0h6ky324gg93y/"}}}','2026-11-23 18:36:23.170751',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(4,'msg_01m84v3s9k5cqedx0npbd2hsbr','endpoint','2026-11-23 18:36:23.186390','call.blocked','{"type":"call.blocked","timestamp":"2026-11-23T18:36:23.186Z","data":{"call_id":"call_01m84v3s8ks6d5q6n62y512bs9","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m84v3s8ks6d5q6n62y512bs9","guidance":"/api/v1/calls/call_01m84v3s8ks6d5q6n62y512bs9/guidance","desk":"/calls/call_01m84v3s8ks6d5q6n62y512bs9/"}}}','2026-11-23 18:36:23.186390',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(5,'msg_01m84v3sadpsyk80k02cq11wee','endpoint','2026-11-23 18:36:23.233669','guidance.given','{"type":"guidance.given","timestamp":"2026-11-23T18:36:23.233Z","data":{"call_id":"call_01m84v3s8ks6d5q6n62y512bs9","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"corrected","granted":1,"links":{"self":"/api/v1/calls/call_01m84v3s8ks6d5q6n62y512bs9","guidance":"/api/v1/calls/call_01m84v3s8ks6d5q6n62y512bs9/guidance","desk":"/calls/call_01m84v3s8ks6d5q6n62y512bs9/"}}}','2026-11-23 18:36:23.233669',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(6,'msg_01m84v3sbrm6yd474216ryhe0j','endpoint','2026-11-23 18:36:23.254520','call.blocked','{"type":"call.blocked","timestamp":"2026-11-23T18:36:23.254Z","data":{"call_id":"call_01m84v3sar9hyqjxd1w2ptqnfg","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m84v3sar9hyqjxd1w2ptqnfg","guidance":"/api/v1/calls/call_01m84v3sar9hyqjxd1w2ptqnfg/guidance","desk":"/calls/call_01m84v3sar9hyqjxd1w2ptqnfg/"}}}','2026-11-23 18:36:23.254520',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(7,'msg_01m84v3sc625bjc3qhyh2m0r99','endpoint','2026-11-23 18:36:23.294995','guidance.given','{"type":"guidance.given","timestamp":"2026-11-23T18:36:23.294Z","data":{"call_id":"call_01m84v3sar9hyqjxd1w2ptqnfg","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"accepted","attempts":3,"decision":"accept","granted":1,"links":{"self":"/api/v1/calls/call_01m84v3sar9hyqjxd1w2ptqnfg","guidance":"/api/v1/calls/call_01m84v3sar9hyqjxd1w2ptqnfg/guidance","desk":"/calls/call_01m84v3sar9hyqjxd1w2ptqnfg/"}}}','2026-11-23 18:36:23.294995',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(8,'msg_01m84v3sdevk0p0ngedfyfvprr','endpoint','2026-11-23 18:36:23.308445','call.blocked','{"type":"call.blocked","timestamp":"2026-11-23T18:36:23.308Z","data":{"call_id":"call_01m84v3scdts4bnrjry1x66rbp","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m84v3scdts4bnrjry1x66rbp","guidance":"/api/v1/calls/call_01m84v3scdts4bnrjry1x66rbp/guidance","desk":"/calls/call_01m84v3scdts4bnrjry1x66rbp/"}}}','2026-11-23 18:36:23.308445',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(9,'msg_01m84v3se5260ygj4xcqw6mben','endpoint','2026-11-23 18:36:23.351102','guidance.given','{"type":"guidance.given","timestamp":"2026-11-23T18:36:23.351Z","data":{"call_id":"call_01m84v3scdts4bnrjry1x66rbp","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"rejected","attempts":3,"decision":"reject","granted":0,"links":{"self":"/api/v1/calls/call_01m84v3scdts4bnrjry1x66rbp","guidance":"/api/v1/calls/call_01m84v3scdts4bnrjry1x66rbp/guidance","desk":"/calls/call_01m84v3scdts4bnrjry1x66rbp/"}}}','2026-11-23 18:36:23.351102',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(10,'msg_01m84v3segfne5es5c222c1hnm','email',NULL,'s','t‮','2026-11-23 18:36:23.376119',0,NULL,'',NULL,NULL,NULL);
+INSERT INTO "retrycontract_outboxmessage" VALUES(11,'msg_01m84v3sk0gfrtc4996sg2d0yt','endpoint','2026-11-23 18:36:21.557799','call.cancelled','{"type":"call.cancelled","timestamp":"2026-11-23T18:36:21.557Z","data":{"call_id":"call_01m84v3sjd61pd7jvsn52wwc4w","agent":"deployer","tool":"deploy","tool_call_id":"toolu_39","session_id":"session-40","task_id":null,"correlation_id":null,"state":"cancelled","attempts":1,"links":{"self":"/api/v1/calls/call_01m84v3sjd61pd7jvsn52wwc4w","guidance":"/api/v1/calls/call_01m84v3sjd61pd7jvsn52wwc4w/guidance","desk":"/calls/call_01m84v3sjd61pd7jvsn52wwc4w/"}}}','2026-11-23 18:36:21.557799',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(12,'msg_01m84v3smk7v17mnsr1d7s0k2z','endpoint','2026-11-03 18:36:21.557799','call.blocked','{"type":"call.blocked","timestamp":"2026-11-03T18:36:21.557Z","data":{"call_id":"call_01m84v3sk97t65tnay20aqy3gs","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m84v3sk97t65tnay20aqy3gs","guidance":"/api/v1/calls/call_01m84v3sk97t65tnay20aqy3gs/guidance","desk":"/calls/call_01m84v3sk97t65tnay20aqy3gs/"}}}','2026-11-03 18:36:21.557799',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(13,'msg_01m84v3sng8rhezzzmmt1t4jn9','endpoint','2026-11-23 18:36:21.557799','call.expired','{"type":"call.expired","timestamp":"2026-11-23T18:36:21.557Z","data":{"call_id":"call_01m84v3sk97t65tnay20aqy3gs","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"expired","attempts":3,"on_expiry":"expire","links":{"self":"/api/v1/calls/call_01m84v3sk97t65tnay20aqy3gs","guidance":"/api/v1/calls/call_01m84v3sk97t65tnay20aqy3gs/guidance","desk":"/calls/call_01m84v3sk97t65tnay20aqy3gs/"}}}','2026-11-23 18:36:21.557799',0,NULL,'',NULL,NULL,1);
 CREATE TABLE "retrycontract_preferences" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "time_zone" varchar(64) NOT NULL, "has_shortcuts" bool NOT NULL, "operator_id" integer NOT NULL UNIQUE REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED);
 INSERT INTO "retrycontract_preferences" VALUES(1,'Europe/Zurich',0,1);
 CREATE TABLE "retrycontract_provideridentity" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "issuer" varchar(255) NOT NULL, "subject" varchar(255) NOT NULL, "linked_at" datetime NOT NULL, "operator_id" integer NOT NULL UNIQUE REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "provideridentity_is_one_operator" UNIQUE ("issuer", "subject"));
-INSERT INTO "retrycontract_provideridentity" VALUES(1,'https://id.example','mía|1','2026-11-23 13:44:47.079320',1);
+INSERT INTO "retrycontract_provideridentity" VALUES(1,'https://id.example','mía|1','2026-11-23 18:36:21.716631',1);
 CREATE TABLE "retrycontract_rollup" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "hour" datetime NOT NULL, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "measure" varchar(20) NOT NULL, "label" varchar(300) NOT NULL, "shard" smallint unsigned NOT NULL CHECK ("shard" >= 0), "amount" bigint NOT NULL, CONSTRAINT "rollup_unique" UNIQUE ("hour", "namespace", "tool_name", "measure", "label", "shard"), CONSTRAINT "rollup_measure_known" CHECK ("measure" IN ('judged', 'valid', 'failure', 'place', 'place_tokens', 'place_answers', 'place_seconds', 'retry_text', 'escalation', 'guidance', 'guidance_time', 'guidance_seconds', 'tried', 'worked', 'source_judged', 'source_valid', 'code_first', 'code_recovered', 'tokens', 'retry_tokens', 'api_error', 'outcome')));
-INSERT INTO "retrycontract_rollup" VALUES(1,'2026-11-23 13:00:00','deployer','größe 🚀','code_first','VAL-005	1	2	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(2,'2026-11-23 13:00:00','deployer','größe 🚀','failure','VAL-005',0,2);
-INSERT INTO "retrycontract_rollup" VALUES(3,'2026-11-23 13:00:00','deployer','größe 🚀','judged','1',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(4,'2026-11-23 13:00:00','deployer','größe 🚀','place','VAL-005	1	2	',0,2);
-INSERT INTO "retrycontract_rollup" VALUES(5,'2026-11-23 13:00:00','deployer','größe 🚀','place_tokens','VAL-005	1	2	',0,164);
-INSERT INTO "retrycontract_rollup" VALUES(6,'2026-11-23 13:00:00','deployer','größe 🚀','retry_text','',0,622);
-INSERT INTO "retrycontract_rollup" VALUES(7,'2026-11-23 13:00:00','deployer','größe 🚀','source_judged','1	1	2	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(9,'2026-11-23 13:00:00','deployer','größe 🚀','judged','2',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(13,'2026-11-23 13:00:00','deployer','größe 🚀','source_judged','2	1	2	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(14,'2026-11-23 13:00:00','deployer','deploy','code_first','VAL-005	1	1	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(15,'2026-11-23 13:00:00','deployer','deploy','code_first','VAL-008	1	1	',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(16,'2026-11-23 13:00:00','deployer','deploy','failure','VAL-005',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(17,'2026-11-23 13:00:00','deployer','deploy','failure','VAL-008',0,16);
-INSERT INTO "retrycontract_rollup" VALUES(18,'2026-11-23 13:00:00','deployer','deploy','judged','1',0,8);
-INSERT INTO "retrycontract_rollup" VALUES(19,'2026-11-23 13:00:00','deployer','deploy','place','VAL-005	1	1	',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(20,'2026-11-23 13:00:00','deployer','deploy','place','VAL-008 /region	1	1	',0,15);
-INSERT INTO "retrycontract_rollup" VALUES(21,'2026-11-23 13:00:00','deployer','deploy','place_tokens','VAL-005	1	1	',0,189);
-INSERT INTO "retrycontract_rollup" VALUES(22,'2026-11-23 13:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	1	',0,1157);
-INSERT INTO "retrycontract_rollup" VALUES(23,'2026-11-23 13:00:00','deployer','deploy','retry_text','',0,5725);
-INSERT INTO "retrycontract_rollup" VALUES(24,'2026-11-23 13:00:00','deployer','deploy','source_judged','1	1	1	',0,6);
-INSERT INTO "retrycontract_rollup" VALUES(27,'2026-11-23 13:00:00','deployer','deploy','judged','2',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(33,'2026-11-23 13:00:00','deployer','deploy','source_judged','2	1	1	',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(34,'2026-11-23 13:00:00','deployer','deploy','escalation','',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(37,'2026-11-23 13:00:00','deployer','deploy','judged','3',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(43,'2026-11-23 13:00:00','deployer','deploy','source_judged','3	1	1	',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(44,'2026-11-23 13:00:00','deployer','deploy','code_first','VAL-004	1	1	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(45,'2026-11-23 13:00:00','deployer','deploy','failure','VAL-004',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(47,'2026-11-23 13:00:00','deployer','deploy','place','VAL-004	1	1	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(48,'2026-11-23 13:00:00','deployer','deploy','place_tokens','VAL-004	1	1	',0,68);
-INSERT INTO "retrycontract_rollup" VALUES(71,'2026-11-23 13:00:00','deployer','deploy','guidance','hint',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(72,'2026-11-23 13:00:00','deployer','deploy','guidance_time','60',0,4);
-INSERT INTO "retrycontract_rollup" VALUES(73,'2026-11-23 13:00:00','deployer','deploy','place_answers','VAL-008 /region	1	1	',0,4);
-INSERT INTO "retrycontract_rollup" VALUES(94,'2026-11-23 13:00:00','deployer','deploy','guidance','corrected',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(117,'2026-11-23 13:00:00','deployer','deploy','guidance','accept',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(119,'2026-11-23 13:00:00','deployer','deploy','outcome','accepted',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(141,'2026-11-23 13:00:00','deployer','deploy','guidance','reject',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(143,'2026-11-23 13:00:00','deployer','deploy','outcome','rejected',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(146,'2026-11-23 13:00:00','deployer','deploy','outcome','valid',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(147,'2026-11-23 13:00:00','deployer','deploy','source_judged','1	1	3	',0,2);
-INSERT INTO "retrycontract_rollup" VALUES(148,'2026-11-23 13:00:00','deployer','deploy','source_valid','1	1	3	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(149,'2026-11-23 13:00:00','deployer','deploy','valid','1',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(150,'2026-11-23 13:00:00','deployer','deploy','code_first','VAL-008	1	3	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(153,'2026-11-23 13:00:00','deployer','deploy','place','VAL-008 /region	1	3	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(154,'2026-11-23 13:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	3	',0,78);
-INSERT INTO "retrycontract_rollup" VALUES(157,'2026-11-23 13:00:00','deployer','deploy','outcome','cancelled',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(158,'2026-11-03 13:00:00','deployer','deploy','code_first','VAL-008	1	3	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(159,'2026-11-03 13:00:00','deployer','deploy','failure','VAL-008',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(160,'2026-11-03 13:00:00','deployer','deploy','judged','1',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(161,'2026-11-03 13:00:00','deployer','deploy','place','VAL-008 /region	1	3	',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(162,'2026-11-03 13:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	3	',0,258);
-INSERT INTO "retrycontract_rollup" VALUES(163,'2026-11-03 13:00:00','deployer','deploy','retry_text','',0,1004);
-INSERT INTO "retrycontract_rollup" VALUES(164,'2026-11-03 13:00:00','deployer','deploy','source_judged','1	1	3	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(166,'2026-11-03 13:00:00','deployer','deploy','judged','2',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(170,'2026-11-03 13:00:00','deployer','deploy','source_judged','2	1	3	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(171,'2026-11-03 13:00:00','deployer','deploy','escalation','',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(173,'2026-11-03 13:00:00','deployer','deploy','judged','3',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(177,'2026-11-03 13:00:00','deployer','deploy','source_judged','3	1	3	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(178,'2026-11-23 13:00:00','deployer','deploy','outcome','expired',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(1,'2026-11-23 18:00:00','deployer','größe 🚀','code_first','VAL-005	1	2	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(2,'2026-11-23 18:00:00','deployer','größe 🚀','failure','VAL-005',0,2);
+INSERT INTO "retrycontract_rollup" VALUES(3,'2026-11-23 18:00:00','deployer','größe 🚀','judged','1',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(4,'2026-11-23 18:00:00','deployer','größe 🚀','place','VAL-005	1	2	',0,2);
+INSERT INTO "retrycontract_rollup" VALUES(5,'2026-11-23 18:00:00','deployer','größe 🚀','place_tokens','VAL-005	1	2	',0,164);
+INSERT INTO "retrycontract_rollup" VALUES(6,'2026-11-23 18:00:00','deployer','größe 🚀','retry_text','',0,622);
+INSERT INTO "retrycontract_rollup" VALUES(7,'2026-11-23 18:00:00','deployer','größe 🚀','source_judged','1	1	2	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(9,'2026-11-23 18:00:00','deployer','größe 🚀','judged','2',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(13,'2026-11-23 18:00:00','deployer','größe 🚀','source_judged','2	1	2	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(14,'2026-11-23 18:00:00','deployer','deploy','code_first','VAL-005	1	1	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(15,'2026-11-23 18:00:00','deployer','deploy','code_first','VAL-008	1	1	',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(16,'2026-11-23 18:00:00','deployer','deploy','failure','VAL-005',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(17,'2026-11-23 18:00:00','deployer','deploy','failure','VAL-008',0,16);
+INSERT INTO "retrycontract_rollup" VALUES(18,'2026-11-23 18:00:00','deployer','deploy','judged','1',0,8);
+INSERT INTO "retrycontract_rollup" VALUES(19,'2026-11-23 18:00:00','deployer','deploy','place','VAL-005	1	1	',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(20,'2026-11-23 18:00:00','deployer','deploy','place','VAL-008 /region	1	1	',0,15);
+INSERT INTO "retrycontract_rollup" VALUES(21,'2026-11-23 18:00:00','deployer','deploy','place_tokens','VAL-005	1	1	',0,189);
+INSERT INTO "retrycontract_rollup" VALUES(22,'2026-11-23 18:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	1	',0,1157);
+INSERT INTO "retrycontract_rollup" VALUES(23,'2026-11-23 18:00:00','deployer','deploy','retry_text','',0,5725);
+INSERT INTO "retrycontract_rollup" VALUES(24,'2026-11-23 18:00:00','deployer','deploy','source_judged','1	1	1	',0,6);
+INSERT INTO "retrycontract_rollup" VALUES(27,'2026-11-23 18:00:00','deployer','deploy','judged','2',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(33,'2026-11-23 18:00:00','deployer','deploy','source_judged','2	1	1	',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(34,'2026-11-23 18:00:00','deployer','deploy','escalation','',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(37,'2026-11-23 18:00:00','deployer','deploy','judged','3',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(43,'2026-11-23 18:00:00','deployer','deploy','source_judged','3	1	1	',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(44,'2026-11-23 18:00:00','deployer','deploy','code_first','VAL-004	1	1	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(45,'2026-11-23 18:00:00','deployer','deploy','failure','VAL-004',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(47,'2026-11-23 18:00:00','deployer','deploy','place','VAL-004	1	1	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(48,'2026-11-23 18:00:00','deployer','deploy','place_tokens','VAL-004	1	1	',0,68);
+INSERT INTO "retrycontract_rollup" VALUES(71,'2026-11-23 18:00:00','deployer','deploy','guidance','hint',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(72,'2026-11-23 18:00:00','deployer','deploy','guidance_time','60',0,4);
+INSERT INTO "retrycontract_rollup" VALUES(73,'2026-11-23 18:00:00','deployer','deploy','place_answers','VAL-008 /region	1	1	',0,4);
+INSERT INTO "retrycontract_rollup" VALUES(94,'2026-11-23 18:00:00','deployer','deploy','guidance','corrected',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(117,'2026-11-23 18:00:00','deployer','deploy','guidance','accept',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(119,'2026-11-23 18:00:00','deployer','deploy','outcome','accepted',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(141,'2026-11-23 18:00:00','deployer','deploy','guidance','reject',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(143,'2026-11-23 18:00:00','deployer','deploy','outcome','rejected',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(146,'2026-11-23 18:00:00','deployer','deploy','outcome','valid',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(147,'2026-11-23 18:00:00','deployer','deploy','source_judged','1	1	3	',0,2);
+INSERT INTO "retrycontract_rollup" VALUES(148,'2026-11-23 18:00:00','deployer','deploy','source_valid','1	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(149,'2026-11-23 18:00:00','deployer','deploy','valid','1',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(150,'2026-11-23 18:00:00','deployer','deploy','code_first','VAL-008	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(153,'2026-11-23 18:00:00','deployer','deploy','place','VAL-008 /region	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(154,'2026-11-23 18:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	3	',0,78);
+INSERT INTO "retrycontract_rollup" VALUES(157,'2026-11-23 18:00:00','deployer','deploy','outcome','cancelled',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(158,'2026-11-03 18:00:00','deployer','deploy','code_first','VAL-008	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(159,'2026-11-03 18:00:00','deployer','deploy','failure','VAL-008',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(160,'2026-11-03 18:00:00','deployer','deploy','judged','1',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(161,'2026-11-03 18:00:00','deployer','deploy','place','VAL-008 /region	1	3	',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(162,'2026-11-03 18:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	3	',0,258);
+INSERT INTO "retrycontract_rollup" VALUES(163,'2026-11-03 18:00:00','deployer','deploy','retry_text','',0,1004);
+INSERT INTO "retrycontract_rollup" VALUES(164,'2026-11-03 18:00:00','deployer','deploy','source_judged','1	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(166,'2026-11-03 18:00:00','deployer','deploy','judged','2',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(170,'2026-11-03 18:00:00','deployer','deploy','source_judged','2	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(171,'2026-11-03 18:00:00','deployer','deploy','escalation','',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(173,'2026-11-03 18:00:00','deployer','deploy','judged','3',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(177,'2026-11-03 18:00:00','deployer','deploy','source_judged','3	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(178,'2026-11-23 18:00:00','deployer','deploy','outcome','expired',0,1);
 CREATE TABLE "retrycontract_savedreply" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "title" varchar(80) NOT NULL, "text" text NOT NULL, "position" smallint unsigned NULL CHECK ("position" >= 0), "updated_at" datetime NOT NULL, "operator_id" integer NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "savedreply_position_range" CHECK (("position" IS NULL OR "position" BETWEEN 1 AND 9)), CONSTRAINT "savedreply_unique_own_position" UNIQUE ("operator_id", "position"));
-INSERT INTO "retrycontract_savedreply" VALUES(1,'Region 🚀','Use eu-west-1.',1,'2026-11-23 13:44:49.214148',1);
+INSERT INTO "retrycontract_savedreply" VALUES(1,'Region 🚀','Use eu-west-1.',1,'2026-11-23 18:36:23.376119',1);
 CREATE TABLE "retrycontract_secondfactor" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "sealed" BLOB NOT NULL, "created_at" datetime NOT NULL, "confirmed_at" datetime NULL, "last_step" bigint NOT NULL, "operator_id" integer NOT NULL UNIQUE REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "retrycontract_secondfactor" VALUES(1,X'674141414141427242454E504C6161616F486E6A496732676C4A616F724531576F7137676833655946546A513367465971506D706D4B70594A5959414D487A335734744F6A596B3636447655337A50656B4B74547666534C4E686E4A2D46767377424A413931747838354B2D444E735A6C6D3941314966515054546B6330574E4D6A4E474B6F6F6662625233','2026-11-23 13:44:47.059726',NULL,0,1);
+INSERT INTO "retrycontract_secondfactor" VALUES(1,X'67414141414142724249656C573331616A425F57524E442D6F6470716A595A6F3345724A6F7857565165594C7646364C664B474C4E536C4E32492D374A7569737A42333344556173552D7A4C5A4138435F36585A6D6958514C73675974394A746C696D57436278525646544C53375A30554A556C586A4A71476A77653475755A483266686D52665669305F64','2026-11-23 18:36:21.656563',NULL,0,1);
 CREATE TABLE "retrycontract_snooze" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "reason" varchar(200) NOT NULL, "snoozed_at" datetime NOT NULL, "until" datetime NOT NULL, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "snooze_ends_later" CHECK ("until" > ("snoozed_at")));
-INSERT INTO "retrycontract_snooze" VALUES(1,'\u202e','2026-11-23 13:44:49.214148','2026-11-23 14:44:49.214148',1,1);
+INSERT INTO "retrycontract_snooze" VALUES(1,'\u202e','2026-11-23 18:36:23.376119','2026-11-23 19:36:23.376119',1,1);
 CREATE TABLE "retrycontract_standinghint" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "fingerprint" varchar(64) NOT NULL, "text" text NOT NULL, "created_at" datetime NOT NULL, "expires_at" datetime NOT NULL, "off_at" datetime NULL, "shown" integer unsigned NOT NULL CHECK ("shown" >= 0), "tried" integer unsigned NOT NULL CHECK ("tried" >= 0), "worked" integer unsigned NOT NULL CHECK ("worked" >= 0), "owner_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "source_id" bigint NULL REFERENCES "retrycontract_guidance" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "standinghint_ends_later" CHECK ("expires_at" > ("created_at")), CONSTRAINT "standinghint_counts_fit" CHECK (("tried" <= ("shown") AND "worked" <= ("tried"))));
-INSERT INTO "retrycontract_standinghint" VALUES(1,'deployer','deploy','af17787f077d6eee','Use eu-west-1.','2026-11-23 13:44:49.214148','2026-12-23 13:44:49.214148',NULL,2,1,0,1,1);
+INSERT INTO "retrycontract_standinghint" VALUES(1,'deployer','deploy','af17787f077d6eee','Use eu-west-1.','2026-11-23 18:36:23.376119','2026-12-23 18:36:23.376119',NULL,2,1,0,1,1);
 CREATE TABLE "retrycontract_summary" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "span" varchar(4) NOT NULL, "at" datetime NOT NULL, "is_whole" bool NOT NULL, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "judged" bigint NOT NULL, "valid" bigint NOT NULL, "first_judged" bigint NOT NULL, "first_valid" bigint NOT NULL, "counts" text NOT NULL, "details" text NOT NULL, CONSTRAINT "summary_unique" UNIQUE ("span", "is_whole", "at", "namespace", "tool_name"), CONSTRAINT "summary_span_known" CHECK ("span" IN ('hour', 'day')), CONSTRAINT "summary_whole_names_nothing" CHECK ((NOT "is_whole" OR ("namespace" = '' AND "tool_name" = ''))));
 INSERT INTO "retrycontract_summary" VALUES(1,'day','2026-11-03 00:00:00',1,'','',3,0,1,0,'{"escalation":{"":1},"failure":{"VAL-008":3},"judged":{"1":1,"2":1,"3":1},"retry_text":{"":1004}}','{"code_first":{"deployer\tdeploy\tVAL-008\t1\t3\t":1},"place":{"deployer\tdeploy\tVAL-008 /region\t1\t3\t":3},"place_tokens":{"deployer\tdeploy\tVAL-008 /region\t1\t3\t":258},"source_judged":{"deployer\tdeploy\t1\t1\t3\t":1,"deployer\tdeploy\t2\t1\t3\t":1,"deployer\tdeploy\t3\t1\t3\t":1}}');
 INSERT INTO "retrycontract_summary" VALUES(2,'day','2026-11-03 00:00:00',0,'deployer','deploy',3,0,1,0,'{"escalation":{"":1},"failure":{"VAL-008":3},"judged":{"1":1,"2":1,"3":1},"retry_text":{"":1004}}','{"code_first":{"VAL-008\t1\t3\t":1},"place":{"VAL-008 /region\t1\t3\t":3},"place_tokens":{"VAL-008 /region\t1\t3\t":258},"source_judged":{"1\t1\t3\t":1,"2\t1\t3\t":1,"3\t1\t3\t":1}}');
 CREATE TABLE "retrycontract_tool" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "namespace" varchar(200) NOT NULL, "name" varchar(300) NOT NULL, "kind" varchar(20) NOT NULL, "description" text NOT NULL, "strict" bool NOT NULL, "hold" bool NOT NULL, "mode" varchar(10) NULL, "max_attempts" smallint unsigned NULL CHECK ("max_attempts" >= 0), "expires_after" bigint NULL, "on_expiry" varchar(10) NULL, "created_at" datetime NOT NULL, "updated_at" datetime NOT NULL, "current_version_id" bigint NULL REFERENCES "retrycontract_toolversion" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "tool_unique_name" UNIQUE ("namespace", "name"), CONSTRAINT "tool_kind_known" CHECK ("kind" IN ('tool_call', 'agent_response', 'source_file', 'extraction')), CONSTRAINT "tool_max_attempts_range" CHECK (("max_attempts" IS NULL OR "max_attempts" BETWEEN 1 AND 10)), CONSTRAINT "tool_expires_after_range" CHECK (("expires_after" IS NULL OR "expires_after" BETWEEN 1000000 AND 31536000000000)), CONSTRAINT "tool_on_expiry_known" CHECK (("on_expiry" IS NULL OR "on_expiry" IN ('expire', 'reject'))));
-INSERT INTO "retrycontract_tool" VALUES(1,'deployer','deploy','tool_call','',1,0,NULL,NULL,172800000001,'expire','2026-11-23 13:44:47.089727','2026-11-23 13:44:49.305122',3);
-INSERT INTO "retrycontract_tool" VALUES(2,'deployer','größe 🚀','tool_call','',1,1,NULL,NULL,172800000001,'expire','2026-11-23 13:44:47.996406','2026-11-23 13:44:47.996406',2);
+INSERT INTO "retrycontract_tool" VALUES(1,'deployer','deploy','tool_call','',1,0,NULL,NULL,172800000001,'expire','2026-11-23 18:36:21.740678','2026-11-23 18:36:23.448989',3);
+INSERT INTO "retrycontract_tool" VALUES(2,'deployer','größe 🚀','tool_call','',1,1,NULL,NULL,172800000001,'expire','2026-11-23 18:36:22.536157','2026-11-23 18:36:22.536157',2);
 CREATE TABLE "retrycontract_toolversion" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "number" integer unsigned NOT NULL CHECK ("number" >= 0), "schema" text NOT NULL, "sealed" BLOB NULL, "schema_hash" varchar(64) NOT NULL, "created_at" datetime NOT NULL, "quarantined_at" datetime NULL, "tool_id" bigint NOT NULL REFERENCES "retrycontract_tool" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "toolversion_unique_number" UNIQUE ("tool_id", "number"), CONSTRAINT "toolversion_unique_schema" UNIQUE ("tool_id", "schema_hash"));
-INSERT INTO "retrycontract_toolversion" VALUES(1,1,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false}',NULL,'ec4dfa1a26c469728bc06c54c01b907e46e265b188ee9d6007a96e54cd225f38','2026-11-23 13:44:47.089727',NULL,1);
-INSERT INTO "retrycontract_toolversion" VALUES(2,1,'{"type":"object","properties":{"z":{},"a":{"const":1e+308}}}',NULL,'b7be164ebf22dd146d974c6ec3bb54c2d1b244e1c4d59d216df61266f5eefe87','2026-11-23 13:44:47.996406',NULL,2);
-INSERT INTO "retrycontract_toolversion" VALUES(3,2,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false,"title":"second version"}',NULL,'19364725574a6c68d51a14f5bcb7be25840bd272da93ae35d893af012fbc39fe','2026-11-23 13:44:49.305122',NULL,1);
+INSERT INTO "retrycontract_toolversion" VALUES(1,1,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false}',NULL,'ec4dfa1a26c469728bc06c54c01b907e46e265b188ee9d6007a96e54cd225f38','2026-11-23 18:36:21.740678',NULL,1);
+INSERT INTO "retrycontract_toolversion" VALUES(2,1,'{"type":"object","properties":{"z":{},"a":{"const":1e+308}}}',NULL,'b7be164ebf22dd146d974c6ec3bb54c2d1b244e1c4d59d216df61266f5eefe87','2026-11-23 18:36:22.536157',NULL,2);
+INSERT INTO "retrycontract_toolversion" VALUES(3,2,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false,"title":"second version"}',NULL,'19364725574a6c68d51a14f5bcb7be25840bd272da93ae35d893af012fbc39fe','2026-11-23 18:36:23.448989',NULL,1);
 CREATE TABLE "retrycontract_webhookdelivery" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "tried_at" datetime NOT NULL, "status" smallint unsigned NULL CHECK ("status" >= 0), "reason" varchar(200) NOT NULL, "duration_ms" integer unsigned NOT NULL CHECK ("duration_ms" >= 0), "message_id" bigint NOT NULL REFERENCES "retrycontract_outboxmessage" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "delivery_status_is_http" CHECK (("status" IS NULL OR "status" BETWEEN 100 AND 999)));
-INSERT INTO "retrycontract_webhookdelivery" VALUES(1,'2026-11-23 13:44:49.214148',NULL,'‮',1,1);
+INSERT INTO "retrycontract_webhookdelivery" VALUES(1,'2026-11-23 18:36:23.376119',NULL,'‮',1,1);
 CREATE TABLE "retrycontract_webhookendpoint" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "sealed_address" BLOB NOT NULL, "events" text NOT NULL, "is_active" bool NOT NULL, "gone_at" datetime NULL, "sealed" BLOB NOT NULL, "created_at" datetime NOT NULL, "agent_id" bigint NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "endpoint_gone_is_off" CHECK (("gone_at" IS NULL OR NOT "is_active")));
-INSERT INTO "retrycontract_webhookendpoint" VALUES(1,'ep_01m84adwb6xfehefqnq17pbps7',X'674141414141427242454E51354C6E59524C4738764656397A77585476574C49576A6D3032556F364E4D6434353871632D61364F706F6E4B34526E4C475A7A386D704E5A6741784F395450562D56415332704C4E7279536A385F6F656E67537A6B506F615156395233306C5F324556674B327932437932385A5177524C37393839764159584F3844684C3549','["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]',1,NULL,X'674141414141427242454E5147684A6964584C776C5071346B6463465937646C7A654162565F544853476D556F4B43464C5A5A38437166754D714D5156712D72794E5A6D6A306D595779414E6D5075565934396B57376147516973785754615A3334627652784E4A4F696551426E795148655470695F45675461464B65494D5156517432376D645A4C5A774F78517559534337325A354E595953314E467A366C6B5A506A307152616366765634336D53385250426A67673D','2026-11-23 13:44:48.229612',1);
+INSERT INTO "retrycontract_webhookendpoint" VALUES(1,'ep_01m84v3rsvjje1a9qh3899debn',X'67414141414142724249656D772D45626C54626D447872346A7133444B564733626567552D6A35342D4E3746345A446C7033304178717551545A784E5661643738533472593666325967306A5655596F455F393641687A4D30735F6E71486836744C686B454A3845413358656673574A4E5A4B4A6E79515033556A456E4A5461464C36586642543250526735','["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]',1,NULL,X'67414141414142724249656D4F7343397A5837776D4956544A5A35347A435941514A30477263413774416D7152484274563244635A687674703538346D685051516C614247795A614151525F6B7A70714130655F6B32685673567753592D42372D7048457165527A6643363965664E42556431545437614F6E4865795278344F7A616B574C4C4631736C6B7A6675344332767538757752454D3359614155516D7038426C434E626237504D6149316B397776454A38566F3D','2026-11-23 18:36:22.714181',1);
 CREATE TABLE "retrycontract_workerbeat" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "name" varchar(200) NOT NULL UNIQUE, "beat_at" datetime NOT NULL);
-INSERT INTO "retrycontract_workerbeat" VALUES(1,'worker','2026-11-23 13:44:47.013873');
+INSERT INTO "retrycontract_workerbeat" VALUES(1,'worker','2026-11-23 18:36:21.557799');
 CREATE UNIQUE INDEX "auth_group_permissions_group_id_permission_id_0cd325b0_uniq" ON "auth_group_permissions" ("group_id", "permission_id");
 CREATE INDEX "auth_group_permissions_group_id_b120cbf9" ON "auth_group_permissions" ("group_id");
 CREATE INDEX "auth_group_permissions_permission_id_84c5c92e" ON "auth_group_permissions" ("permission_id");
@@ -791,10 +791,10 @@ CREATE INDEX "retrycontract_escalation_call_id_308b4181" ON "retrycontract_escal
 CREATE INDEX "retrycontract_claim_operator_id_5ec9efd4" ON "retrycontract_claim" ("operator_id");
 CREATE INDEX "claim_until" ON "retrycontract_claim" ("until");
 CREATE INDEX "event_by_agent" ON "retrycontract_event" ("agent_id", "id");
-CREATE INDEX "event_by_actor" ON "retrycontract_event" ("actor", "id" DESC);
-CREATE INDEX "event_by_name" ON "retrycontract_event" ("name", "id" DESC);
-CREATE INDEX "event_by_time" ON "retrycontract_event" ("at");
-CREATE INDEX "event_by_door" ON "retrycontract_event" ("door", "id" DESC) WHERE NOT ("door" = 'api');
+CREATE INDEX "event_by_actor" ON "retrycontract_event" ("actor", "id");
+CREATE INDEX "event_by_name" ON "retrycontract_event" ("name", "id");
+CREATE INDEX "event_by_time" ON "retrycontract_event" ("at") WHERE ("id" & 255) = 0;
+CREATE INDEX "event_by_door" ON "retrycontract_event" ("door", "id") WHERE NOT ("door" = 'api');
 CREATE INDEX "retrycontract_failedlogins_last_at_0eeb5274" ON "retrycontract_failedlogins" ("last_at");
 CREATE INDEX "retrycontract_failedlogins_operator_id_173cfd8f" ON "retrycontract_failedlogins" ("operator_id");
 CREATE INDEX "retrycontract_guidance_base_id_c39898a9" ON "retrycontract_guidance" ("base_id");
@@ -823,27 +823,26 @@ CREATE INDEX "attempt_waiting" ON "retrycontract_attempt" ("id") WHERE "state" I
 CREATE INDEX "attempt_by_tool_call" ON "retrycontract_attempt" ("tool_call_id", "call_id");
 CREATE INDEX "retrycontract_toolversion_tool_id_c9584c05" ON "retrycontract_toolversion" ("tool_id");
 CREATE INDEX "retrycontract_tool_current_version_id_82df8420" ON "retrycontract_tool" ("current_version_id");
-CREATE INDEX "retrycontract_call_tool_id_819d6e33" ON "retrycontract_call" ("tool_id");
-CREATE INDEX "retrycontract_call_version_id_5bfb97a3" ON "retrycontract_call" ("version_id");
+CREATE UNIQUE INDEX "call_unique_public_id" ON "retrycontract_call" ("public_id");
 CREATE INDEX "call_queue" ON "retrycontract_call" ("state", "blocked_at") WHERE "state" = 'blocked';
 CREATE INDEX "call_by_mistake" ON "retrycontract_call" ("tool_name", "fingerprint", "agent_id", "blocked_at") WHERE "state" = 'blocked';
 CREATE INDEX "call_open_by_session" ON "retrycontract_call" ("agent_id", "session_id", "tool_name") WHERE NOT ("state" IN ('accepted', 'cancelled', 'expired', 'observed', 'rejected', 'unavailable', 'valid'));
-CREATE INDEX "call_by_agent" ON "retrycontract_call" ("agent_id", "id" DESC);
-CREATE INDEX "call_by_state" ON "retrycontract_call" ("state", "id" DESC);
-CREATE INDEX "call_ended" ON "retrycontract_call" ("state", "updated_at") WHERE "state" IN ('accepted', 'cancelled', 'expired', 'observed', 'rejected', 'unavailable', 'valid');
-CREATE INDEX "call_by_tool_name" ON "retrycontract_call" ("tool_name", "id" DESC, "agent_id");
-CREATE INDEX "call_by_session" ON "retrycontract_call" ("session_id", "id");
-CREATE INDEX "call_by_correlation" ON "retrycontract_call" ("correlation_id", "id") WHERE "correlation_id" IS NOT NULL;
-CREATE INDEX "call_answered" ON "retrycontract_call" ("id" DESC, "agent_id", "state") WHERE "was_answered";
-CREATE INDEX "call_answered_by_tool" ON "retrycontract_call" ("tool_name", "id" DESC, "agent_id", "state") WHERE "was_answered";
-CREATE INDEX "call_by_model" ON "retrycontract_call" ("model", "id" DESC) WHERE "model" IS NOT NULL;
-CREATE INDEX "call_by_time" ON "retrycontract_call" ("created_at");
-CREATE INDEX "call_by_kind" ON "retrycontract_call" ("kind", "id" DESC) WHERE NOT ("kind" = 'tool_call');
-CREATE INDEX "call_failed" ON "retrycontract_call" ("id" DESC) WHERE NOT ("fingerprint" = '');
-CREATE INDEX "call_failed_by_tool" ON "retrycontract_call" ("tool_id", "id" DESC) WHERE NOT ("fingerprint" = '');
-CREATE INDEX "call_responses" ON "retrycontract_call" ("id" DESC) WHERE "kind" = 'agent_response';
-CREATE INDEX "call_responses_agent" ON "retrycontract_call" ("agent_id", "id" DESC) WHERE "kind" = 'agent_response';
-CREATE INDEX "call_responses_task" ON "retrycontract_call" ("task_id", "id" DESC) WHERE "kind" = 'agent_response';
+CREATE INDEX "call_by_agent" ON "retrycontract_call" ("agent_id", "id");
+CREATE INDEX "call_by_state" ON "retrycontract_call" ("state", "id") WHERE NOT ("state" = 'valid');
+CREATE INDEX "call_ended" ON "retrycontract_call" ("updated_at") WHERE "state" IN ('accepted', 'cancelled', 'expired', 'observed', 'rejected', 'unavailable', 'valid');
+CREATE INDEX "call_by_tool_name" ON "retrycontract_call" ("tool_name", ("id"), "agent_id");
+CREATE INDEX "call_by_session" ON "retrycontract_call" ("session_id") WHERE "session_id" IS NOT NULL;
+CREATE INDEX "call_by_correlation" ON "retrycontract_call" ("correlation_id") WHERE "correlation_id" IS NOT NULL;
+CREATE INDEX "call_answered" ON "retrycontract_call" ("id", "agent_id", "state") WHERE "was_answered";
+CREATE INDEX "call_answered_by_tool" ON "retrycontract_call" ("tool_name", ("id"), "agent_id", "state") WHERE "was_answered";
+CREATE INDEX "call_by_model" ON "retrycontract_call" ("model", "id") WHERE "model" IS NOT NULL;
+CREATE INDEX "call_by_time" ON "retrycontract_call" ("created_at") WHERE ("id" & 255) = 0;
+CREATE INDEX "call_by_kind" ON "retrycontract_call" ("kind", "id") WHERE NOT ("kind" = 'tool_call');
+CREATE INDEX "call_failed" ON "retrycontract_call" ("id") WHERE NOT ("fingerprint" = '');
+CREATE INDEX "call_failed_by_tool" ON "retrycontract_call" ("tool_id", "id") WHERE NOT ("fingerprint" = '');
+CREATE INDEX "call_responses" ON "retrycontract_call" ("id") WHERE "kind" = 'agent_response';
+CREATE INDEX "call_responses_agent" ON "retrycontract_call" ("agent_id", "id") WHERE "kind" = 'agent_response';
+CREATE INDEX "call_responses_task" ON "retrycontract_call" ("task_id", "id") WHERE "kind" = 'agent_response';
 CREATE INDEX "retrycontract_webhookdelivery_message_id_8145977b" ON "retrycontract_webhookdelivery" ("message_id");
 CREATE INDEX "retrycontract_webhookendpoint_agent_id_f2cd111b" ON "retrycontract_webhookendpoint" ("agent_id");
 CREATE INDEX "retrycontract_outboxmessage_endpoint_id_c942d3cd" ON "retrycontract_outboxmessage" ("endpoint_id");

@@ -184,7 +184,7 @@ class Migration(migrations.Migration):
             name='Call',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.CharField(default=retrycontract.store.fields.new_call_id, max_length=40, unique=True)),
+                ('public_id', models.CharField(default=retrycontract.store.fields.new_call_id, max_length=40)),
                 ('kind', models.CharField(choices=[('tool_call', 'Tool call'), ('agent_response', 'Agent response'), ('source_file', 'Source file'), ('extraction', 'Extraction')], max_length=20)),
                 ('tool_name', models.CharField(max_length=300)),
                 ('state', models.CharField(choices=[('pending', 'Pending'), ('retrying', 'Retrying'), ('blocked', 'Blocked'), ('guided', 'Guided'), ('valid', 'Valid'), ('accepted', 'Accepted'), ('rejected', 'Rejected'), ('cancelled', 'Cancelled'), ('expired', 'Expired'), ('unavailable', 'Unavailable'), ('observed', 'Observed')], default=retrycontract.contract.lifecycle.CallState['PENDING'], max_length=12)),
@@ -205,7 +205,7 @@ class Migration(migrations.Migration):
                 ('waited_at', models.DateTimeField(null=True)),
                 ('expires_at', models.DateTimeField(null=True)),
                 ('agent', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='calls', to='retrycontract.agent')),
-                ('tool', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='calls', to='retrycontract.tool')),
+                ('tool', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='calls', to='retrycontract.tool')),
             ],
             options={
                 'ordering': ('-pk',),
@@ -534,7 +534,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='call',
             name='version',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='calls', to='retrycontract.toolversion'),
+            field=models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='calls', to='retrycontract.toolversion'),
         ),
         migrations.CreateModel(
             name='WebhookDelivery',
@@ -618,19 +618,19 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='event',
-            index=models.Index(fields=['actor', '-id'], name='event_by_actor'),
+            index=models.Index(fields=['actor', 'id'], name='event_by_actor'),
         ),
         migrations.AddIndex(
             model_name='event',
-            index=models.Index(fields=['name', '-id'], name='event_by_name'),
+            index=models.Index(fields=['name', 'id'], name='event_by_name'),
         ),
         migrations.AddIndex(
             model_name='event',
-            index=models.Index(fields=['at'], name='event_by_time'),
+            index=models.Index(condition=models.Q(models.Func(models.F('id'), output_field=models.BooleanField(), template='(%(expressions)s & 255) = 0')), fields=['at'], name='event_by_time'),
         ),
         migrations.AddIndex(
             model_name='event',
-            index=models.Index(condition=models.Q(('door', 'api'), _negated=True), fields=['door', '-id'], name='event_by_door'),
+            index=models.Index(condition=models.Q(('door', 'api'), _negated=True), fields=['door', 'id'], name='event_by_door'),
         ),
         migrations.AddConstraint(
             model_name='failedlogins',
@@ -786,67 +786,71 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(fields=['agent', '-id'], name='call_by_agent'),
+            index=models.Index(fields=['agent', 'id'], name='call_by_agent'),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(fields=['state', '-id'], name='call_by_state'),
+            index=models.Index(condition=models.Q(('state', 'valid'), _negated=True), fields=['state', 'id'], name='call_by_state'),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('state__in', ['accepted', 'cancelled', 'expired', 'observed', 'rejected', 'unavailable', 'valid'])), fields=['state', 'updated_at'], name='call_ended'),
+            index=models.Index(condition=models.Q(('state__in', ['accepted', 'cancelled', 'expired', 'observed', 'rejected', 'unavailable', 'valid'])), fields=['updated_at'], name='call_ended'),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(fields=['tool_name', '-id', 'agent'], name='call_by_tool_name'),
+            index=models.Index(models.F('tool_name'), retrycontract.store.fields.Block('id'), models.F('agent'), name='call_by_tool_name'),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(fields=['session_id', 'id'], name='call_by_session', opclasses=('varchar_pattern_ops', 'int8_ops')),
+            index=models.Index(condition=models.Q(('session_id__isnull', False)), fields=['session_id'], name='call_by_session', opclasses=('varchar_pattern_ops',)),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('correlation_id__isnull', False)), fields=['correlation_id', 'id'], name='call_by_correlation', opclasses=('varchar_pattern_ops', 'int8_ops')),
+            index=models.Index(condition=models.Q(('correlation_id__isnull', False)), fields=['correlation_id'], name='call_by_correlation', opclasses=('varchar_pattern_ops',)),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('was_answered', True)), fields=['-id', 'agent', 'state'], name='call_answered'),
+            index=models.Index(condition=models.Q(('was_answered', True)), fields=['id', 'agent', 'state'], name='call_answered'),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('was_answered', True)), fields=['tool_name', '-id', 'agent', 'state'], name='call_answered_by_tool'),
+            index=models.Index(models.F('tool_name'), retrycontract.store.fields.Block('id'), models.F('agent'), models.F('state'), condition=models.Q(('was_answered', True)), name='call_answered_by_tool'),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('model__isnull', False)), fields=['model', '-id'], name='call_by_model'),
+            index=models.Index(condition=models.Q(('model__isnull', False)), fields=['model', 'id'], name='call_by_model'),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(fields=['created_at'], name='call_by_time'),
+            index=models.Index(condition=models.Q(models.Func(models.F('id'), output_field=models.BooleanField(), template='(%(expressions)s & 255) = 0')), fields=['created_at'], name='call_by_time'),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('kind', 'tool_call'), _negated=True), fields=['kind', '-id'], name='call_by_kind'),
+            index=models.Index(condition=models.Q(('kind', 'tool_call'), _negated=True), fields=['kind', 'id'], name='call_by_kind'),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('fingerprint', ''), _negated=True), fields=['-id'], name='call_failed'),
+            index=models.Index(condition=models.Q(('fingerprint', ''), _negated=True), fields=['id'], name='call_failed'),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('fingerprint', ''), _negated=True), fields=['tool', '-id'], name='call_failed_by_tool'),
+            index=models.Index(condition=models.Q(('fingerprint', ''), _negated=True), fields=['tool', 'id'], name='call_failed_by_tool'),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('kind', 'agent_response')), fields=['-id'], name='call_responses'),
+            index=models.Index(condition=models.Q(('kind', 'agent_response')), fields=['id'], name='call_responses'),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('kind', 'agent_response')), fields=['agent', '-id'], name='call_responses_agent'),
+            index=models.Index(condition=models.Q(('kind', 'agent_response')), fields=['agent', 'id'], name='call_responses_agent'),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('kind', 'agent_response')), fields=['task_id', '-id'], name='call_responses_task'),
+            index=models.Index(condition=models.Q(('kind', 'agent_response')), fields=['task_id', 'id'], name='call_responses_task'),
+        ),
+        migrations.AddConstraint(
+            model_name='call',
+            constraint=models.UniqueConstraint(fields=('public_id',), name='call_unique_public_id', opclasses=('varchar_pattern_ops',)),
         ),
         migrations.AddConstraint(
             model_name='call',

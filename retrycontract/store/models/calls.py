@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, models
-from django.db.models import Case, F, OrderBy, Q, When
+from django.db.models import Case, F, Q, When
+from django.db.models.lookups import LessThanOrEqual
 
 from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState
 from retrycontract.contract.matching import Submission
 from retrycontract.contract.outputs import MAX_MODEL, Kind
 from retrycontract.store import call_texts
-from retrycontract.store.fields import JSONText, SqlLiteral, literals, new_call_id
+from retrycontract.store.call_texts import Sought
+from retrycontract.store.fields import (
+    IN_BLOCKS,
+    MILESTONE,
+    Block,
+    ByLetters,
+    JSONText,
+    SqlLiteral,
+    block_of,
+    literals,
+    new_call_id,
+)
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.tools import KINDS, Tool, ToolVersion
 from retrycontract.store.statements import Statement, insert, planned_for_values
@@ -52,10 +63,20 @@ class CallQuerySet(models.QuerySet["Call"]):
         """Keep the calls that have not ended."""
         return self.exclude(state__in=literals(ENDED))
 
-    def page(self, *, after: str | None, size: int) -> list[Call]:
+    def in_states(self, *states: str) -> CallQuerySet:
+        """Keep the calls in some states."""
+        found = self.filter(state__in=literals(states))
+        # With the condition of the index of states, which SQLite does not take otherwise.
+        return found if CallState.VALID in states else found.exclude(state=SqlLiteral(CallState.VALID.value))
+
+    def page(self, *, after: str | None, size: int, is_of_tool: bool = False) -> list[Call]:
         """List the newest calls, or those that follow the call `after`; raises Call.DoesNotExist for an unknown one."""
-        older = self.filter(pk__lt=self.values_list("pk", flat=True).get(public_id=after)) if after else self
-        return list(older.order_by("-pk")[:size])
+        older = self.up_to(self.values_list("pk", flat=True).get(public_id=after) - 1) if after else self
+        return list(older.order_by(*(IN_BLOCKS if is_of_tool else ("-pk",)))[:size])
+
+    def up_to(self, key: int) -> CallQuerySet:
+        """Keep the calls up to a key; its block is said, too, where an index has blocks."""
+        return self.filter(LessThanOrEqual(Block("pk"), block_of(key)), pk__lte=key)
 
     def newest(self, number: int, found: Sought) -> list[Call]:
         """List the newest calls that a search found, with their agents.
@@ -64,16 +85,16 @@ class CallQuerySet(models.QuerySet["Call"]):
         """
         keys: list[int] = []
         for part in found.parts:
-            keys += self.filter(part).order_by("-pk").values_list("pk", flat=True)[:number]
+            keys += self.filter(part.condition).order_by(*part.order).values_list("pk", flat=True)[:number]
         newest = sorted(keys, reverse=True)[:number]
-        return list(Call.objects.filter(pk__in=newest).select_related("agent").order_by("-pk"))
+        return list(Call.objects.filter(pk__among=newest).select_related("agent").order_by("-pk"))
 
     def count_up_to(self, most: int, found: Sought) -> int:
         """Count the calls that a search found, up to a bound."""
         number = 0
         for part in found.parts:
             if number < most:
-                number += self.filter(part).order_by()[: most - number].count()
+                number += self.filter(part.condition).order_by()[: most - number].count()
         return number
 
     def answered(self) -> CallQuerySet:
@@ -104,31 +125,6 @@ class CallQuerySet(models.QuerySet["Call"]):
         return late.exclude(pk__in=Call.objects.filter(held).values("pk")).order_by("expires_at", "pk")
 
 
-@dataclass(frozen=True, slots=True)
-class Sought:
-    """Hold what a search means: calls of some tools, and calls by their keys; without either every call."""
-
-    tools: frozenset[str] = frozenset()
-    keys: frozenset[int] = frozenset()
-
-    def __bool__(self) -> bool:
-        return bool(self.tools)
-
-    @property
-    def parts(self) -> tuple[Q, ...]:
-        """Say it in parts that have no call in common.
-
-        Each has an index of its own that gives its newest: for two at once a database reads and sorts all their calls.
-        """
-        of_tools = tuple(Q(tool_name=name) for name in sorted(self.tools))
-        return (*of_tools, Q(pk__in=self.keys) & ~Q(tool_name__in=self.tools)) if self else (Q(),)
-
-    @property
-    def any(self) -> Q:
-        """Say it at once, where the calls are few."""
-        return Q(tool_name__in=self.tools) | Q(pk__in=self.keys) if self else Q()
-
-
 def sought(text: str) -> Sought:
     """Mean the calls of tools whose name holds the text, those that bear an id that begins with it, and those with
     its words in what the agent was trying to do or in the values that it sent; without a text, every call.
@@ -139,18 +135,12 @@ def sought(text: str) -> Sought:
         return Sought()
     with planned_for_values():
         tools = Tool.objects.filter(name__icontains=text).values_list("name", flat=True)
-        names = {text, *tools[:MAX_TOOLS_FOUND]}
+        names = set(tools[:MAX_TOOLS_FOUND])
+        if Call.objects.filter(tool_name=text).order_by().exists():  # also one that nobody registered
+            names.add(text)
         keys = {*_bearing(text), *call_texts.find(text, most=MAX_CALLS_OF_ID)}
     # As lists: of a subquery in an OR, PostgreSQL would read every call.
     return Sought(frozenset(names), frozenset(keys))
-
-
-class ByLetters(OrderBy):
-    """Put into the order of an index for beginnings, which PostgreSQL keeps letter by letter, whatever the locale."""
-
-    def as_postgresql(self, compiler: Any, connection: Any) -> Any:
-        """Name the operator of that order; Django's compiler looks for the word behind it."""
-        return self.as_sql(compiler, connection, template="%(expression)s USING ~>~ /* DESC */")
 
 
 def _bearing(text: str) -> list[int]:
@@ -164,8 +154,9 @@ def _bearing(text: str) -> list[int]:
         else:
             # On PostgreSQL the indexes below serve only LIKE with a fixed beginning; comparisons follow the locale.
             begins = {f"{name}__startswith": text}
-        # In the order of the index, else all that begin so are sorted for the newest; ours begin with their time.
-        kept = rows._default_manager.filter(**begins).order_by(ByLetters(F(name), descending=True), f"-{key}")
+        # In the order of the index, else all that begin so are sorted for the newest; ours begin with their time. Of
+        # one id an index that is read backwards gives the newest first, too.
+        kept = rows._default_manager.filter(**begins).order_by(ByLetters(F(name), descending=True))
         keys = kept.values_list(key, flat=True)
         found += keys[:MAX_CALLS_OF_ID]
     return found
@@ -184,13 +175,13 @@ CALL_OF_AGENT = Statement(
 class Call(models.Model):
     """One thing that an agent is trying to get right; keeps its id through all its attempts."""
 
-    public_id = models.CharField(max_length=40, unique=True, default=new_call_id)
-    # Looked for by `call_by_agent`, as an attempt's call is by its unique number.
+    public_id = models.CharField(max_length=40, default=new_call_id)
+    # Looked for by `call_by_agent`, as an attempt's call is by its unique number; tools and versions are never deleted.
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="calls", db_index=False)
     kind = models.CharField(max_length=20, choices=KINDS)
     tool_name = models.CharField(max_length=300)
-    tool = models.ForeignKey(Tool, null=True, on_delete=models.PROTECT, related_name="calls")
-    version = models.ForeignKey(ToolVersion, null=True, on_delete=models.PROTECT, related_name="calls")
+    tool = models.ForeignKey(Tool, null=True, on_delete=models.PROTECT, related_name="calls", db_index=False)
+    version = models.ForeignKey(ToolVersion, null=True, on_delete=models.PROTECT, related_name="calls", db_index=False)
     state = models.CharField(max_length=12, choices=STATES, default=CallState.PENDING)
     session_id = models.CharField(max_length=200, null=True)
     task_id = models.CharField(max_length=200, null=True)
@@ -214,11 +205,16 @@ class Call(models.Model):
     class Meta:
         ordering = ("-pk",)
         constraints = (
+            # By letters, so that one index of PostgreSQL's finds an id and what begins so.
+            models.UniqueConstraint(
+                fields=("public_id",), name="call_unique_public_id", opclasses=("varchar_pattern_ops",)
+            ),
             models.CheckConstraint(condition=Q(state__in=[s.value for s in CallState]), name="call_state_known"),
             models.CheckConstraint(
                 condition=~Q(state=CallState.BLOCKED) | Q(blocked_at__isnull=False), name="call_blocked_has_time"
             ),
         )
+        # Each goes by keys upwards, as calls come: the other way round each new one splits pages that stay half empty.
         indexes = (
             # The operators' queue and its expiry; by state first, as SQLite prefers what is equal to what is in order.
             models.Index(fields=("state", "blocked_at"), name="call_queue", condition=Q(state="blocked")),
@@ -232,44 +228,45 @@ class Call(models.Model):
             models.Index(
                 fields=("agent", "session_id", "tool_name"), name="call_open_by_session", condition=~Q(state__in=ENDED)
             ),
-            # An agent's own list, and the dashboard's tabs.
-            models.Index(fields=("agent", "-id"), name="call_by_agent"),
-            models.Index(fields=("state", "-id"), name="call_by_state"),
+            # An agent's own list, and the dashboard's tabs; most calls are valid, and found without.
+            models.Index(fields=("agent", "id"), name="call_by_agent"),
+            models.Index(fields=("state", "id"), name="call_by_state", condition=~Q(state=CallState.VALID.value)),
             # What retention forgets.
-            models.Index(fields=("state", "updated_at"), name="call_ended", condition=Q(state__in=ENDED)),
+            models.Index(fields=("updated_at",), name="call_ended", condition=Q(state__in=ENDED)),
             # The dashboard's search, also with an agent who may have no call of the tool.
-            models.Index(fields=("tool_name", "-id", "agent"), name="call_by_tool_name"),
+            models.Index("tool_name", Block("id"), "agent", name="call_by_tool_name"),
             models.Index(
-                fields=("session_id", "id"), name="call_by_session", opclasses=("varchar_pattern_ops", "int8_ops")
+                fields=("session_id",),
+                name="call_by_session",
+                condition=Q(session_id__isnull=False),
+                opclasses=("varchar_pattern_ops",),
             ),
             models.Index(
-                fields=("correlation_id", "id"),
+                fields=("correlation_id",),
                 name="call_by_correlation",
                 condition=Q(correlation_id__isnull=False),
-                opclasses=("varchar_pattern_ops", "int8_ops"),
+                opclasses=("varchar_pattern_ops",),
             ),
             # The answered ones, a few of a hundred: their list, and their search.
-            models.Index(fields=("-id", "agent", "state"), name="call_answered", condition=Q(was_answered=True)),
+            models.Index(fields=("id", "agent", "state"), name="call_answered", condition=Q(was_answered=True)),
             models.Index(
-                fields=("tool_name", "-id", "agent", "state"),
-                name="call_answered_by_tool",
-                condition=Q(was_answered=True),
+                "tool_name", Block("id"), "agent", "state", name="call_answered_by_tool", condition=Q(was_answered=True)
             ),
             # Which model: most calls name none.
-            models.Index(fields=("model", "-id"), name="call_by_model", condition=Q(model__isnull=False)),
+            models.Index(fields=("model", "id"), name="call_by_model", condition=Q(model__isnull=False)),
             # The list of all calls: those of a time, of a rare kind, and those that failed at least once.
-            models.Index(fields=("created_at",), name="call_by_time"),
-            models.Index(fields=("kind", "-id"), name="call_by_kind", condition=~Q(kind=Kind.TOOL_CALL.value)),
-            models.Index(fields=("-id",), name="call_failed", condition=~Q(fingerprint="")),
+            models.Index(fields=("created_at",), name="call_by_time", condition=Q(MILESTONE)),
+            models.Index(fields=("kind", "id"), name="call_by_kind", condition=~Q(kind=Kind.TOOL_CALL.value)),
+            models.Index(fields=("id",), name="call_failed", condition=~Q(fingerprint="")),
             # What failed of a tool lately: its page, and what a changed schema is tried on.
-            models.Index(fields=("tool", "-id"), name="call_failed_by_tool", condition=~Q(fingerprint="")),
+            models.Index(fields=("tool", "id"), name="call_failed_by_tool", condition=~Q(fingerprint="")),
             # The log of agents' responses: all, an agent's, a task's.
-            models.Index(fields=("-id",), name="call_responses", condition=Q(kind=Kind.AGENT_RESPONSE.value)),
+            models.Index(fields=("id",), name="call_responses", condition=Q(kind=Kind.AGENT_RESPONSE.value)),
             models.Index(
-                fields=("agent", "-id"), name="call_responses_agent", condition=Q(kind=Kind.AGENT_RESPONSE.value)
+                fields=("agent", "id"), name="call_responses_agent", condition=Q(kind=Kind.AGENT_RESPONSE.value)
             ),
             models.Index(
-                fields=("task_id", "-id"), name="call_responses_task", condition=Q(kind=Kind.AGENT_RESPONSE.value)
+                fields=("task_id", "id"), name="call_responses_task", condition=Q(kind=Kind.AGENT_RESPONSE.value)
             ),
         )
 

@@ -8,9 +8,10 @@ from typing import Any, Final, NoReturn, Self, TypeVar
 
 from django.db import connection, models
 from django.db.models import Model, Q, QuerySet, Subquery
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
+from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
 
-from retrycontract.store.fields import JSONText
+from retrycontract.store.fields import MILESTONE, Block, JSONText
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.calls import Call
 from retrycontract.store.statements import insert
@@ -20,18 +21,21 @@ Rows = TypeVar("Rows", bound=Model)
 
 # Keys follow the clock but for this: how long a transaction takes, and how far the clocks of several machines differ.
 SLACK: Final = timedelta(minutes=10)
+LAST: Final = models.Value(models.BigIntegerField.MAX_BIGINT, models.BigIntegerField())  # greater than any key
 
 
 def within(rows: QuerySet[Rows], field: str, *, since: datetime | None, until: datetime | None) -> QuerySet[Rows]:
-    """Keep the rows whose time, in an indexed field, is not before `since` and before `until`."""
-    # The key is bounded, too: lists go by keys, and rows outside of the time would be read one by one.
-    every = rows.model._default_manager.order_by(field).values("pk")
+    """Keep the rows whose time, in a field whose milestones are indexed, is not before `since` and before `until`."""
+    # The key is bounded, too, and its block: lists go by these, and rows outside of the time would be read one by one.
+    milestones = rows.model._default_manager.filter(MILESTONE).order_by(field).values("pk")
     if since is not None:
-        first = every.filter(**{f"{field}__gte": since - SLACK})
-        rows = rows.filter(pk__gte=Subquery(first[:1]), **{f"{field}__gte": since})
+        last_before = milestones.filter(**{f"{field}__lt": since - SLACK}).reverse()[:1]
+        first = Coalesce(Subquery(last_before), 0)
+        rows = rows.filter(GreaterThanOrEqual(Block("pk"), Block(first)), pk__gte=first, **{f"{field}__gte": since})
     if until is not None:
-        last = every.filter(**{f"{field}__lt": until + SLACK}).reverse()
-        rows = rows.filter(pk__lte=Subquery(last[:1]), **{f"{field}__lt": until})
+        first_after = milestones.filter(**{f"{field}__gte": until + SLACK})[:1]
+        last = Coalesce(Subquery(first_after), LAST)
+        rows = rows.filter(LessThanOrEqual(Block("pk"), Block(last)), pk__lte=last, **{f"{field}__lt": until})
     return rows
 
 
@@ -132,10 +136,10 @@ class Event(models.Model):
             # An agent's stream, and the second look for rings that were lost.
             models.Index(fields=("agent", "id"), name="event_by_agent"),
             # The audit trail at the desk: what somebody did, what happened, when, and through the rarer doors.
-            models.Index(fields=("actor", "-id"), name="event_by_actor"),
-            models.Index(fields=("name", "-id"), name="event_by_name"),
-            models.Index(fields=("at",), name="event_by_time"),
-            models.Index(fields=("door", "-id"), name="event_by_door", condition=~Q(door="api")),
+            models.Index(fields=("actor", "id"), name="event_by_actor"),
+            models.Index(fields=("name", "id"), name="event_by_name"),
+            models.Index(fields=("at",), name="event_by_time", condition=Q(MILESTONE)),
+            models.Index(fields=("door", "id"), name="event_by_door", condition=~Q(door="api")),
         )
 
     def __str__(self) -> str:

@@ -20,6 +20,7 @@ from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.tool_lists import refuse_slips
 from retrycontract.contract.tool import Tool as Contract
+from retrycontract.store.fields import IN_BLOCKS
 from retrycontract.store.models import Agent, Attempt, Call, Tool
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.usecases.calls.check_output import DESK, Submitted, ask_child, check
@@ -78,7 +79,7 @@ def replay(tool: Tool, schema: Any) -> Replay:
     edited = PinnedContract(Contract(name=tool.name, input_schema=schema, strict=tool.strict, kind=Kind(tool.kind)))
     require_compiler_of(edited.declared)
     newest = _attempts(_failed_calls(tool, MOST_REPLAYED), is_valid=False)
-    calls = Call.objects.filter(tool=tool, tool_name=tool.name).order_by("-pk").values_list("pk", flat=True)
+    calls = Call.objects.filter(tool=tool, tool_name=tool.name).order_by(*IN_BLOCKS).values_list("pk", flat=True)
     # Attempts are read oldest first, and a call may have several: the last so many are taken, backwards.
     failures, right = newest[: -MOST_REPLAYED - 1 : -1], _attempts(calls[:MOST_REPLAYED], is_valid=True)[::-1]
     told = [attempt for attempt in failures if not attempt.is_redacted]
