@@ -92,20 +92,11 @@ _PAIR = Head(
     rf"(?i)(?:name|key|id|field|property|header)[\"']?{_SPACE}[=:]{_SPACE}[\"']?({SECRET_NAME})[\"']?[\s,;/]{{1,40}}"
     rf"[\"']?[\w]{{0,12}}value[\"']?{_SPACE}[=:]{_SPACE}"
 )
-_SPOKEN = Head(
-    r"(?i)\b(password|passwd|passphrase|secret|private_key|(?:api|access|secret) ?key|token)"
-    r"[ \t]{1,8}([\"'`])[^\s\"'`]"
-)
 _LEADS = ("", "export", "set", "arg", "env", "const", "let", "var", "string", "declare -x")
 # A quoted word of this length right behind the name of a secret is taken for it.
 LONG_WORD = 12
 # Nobody tells a longer one; scripts without blanks would else make each value the rest of the text.
 LONGEST_SAID = 200
-# The words of a wallet's recovery phrase, without quotes.
-_PHRASE = Head(
-    r"(?i)\b(?:mnemonic|(?:seed|recovery)[ _-]?(?:phrase|words))[\"']?\s{0,4}(?:is|:|=)[:\s]{1,4}"
-    r"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})"
-)
 OPENING = frozenset((*QUOTES, "\\"))
 QUOTES_BEFORE_COMMA = ('"', "'", "`", '\\"')
 
@@ -116,6 +107,8 @@ def find_assignments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     for find in _assignments(text, taken):
         name, (start, end) = find[1], find.span(0)
         verdict, targets = judge(name), None
+        if name.casefold() == "pass" and (before := _WORD_BEFORE.search(text, max(start - LONGEST_NAME, 0), start)):
+            verdict = NameVerdict() if before[1] == "---" else judge(f"{before[1]}_{name}")
         is_longer = end - start - len(name) > 3  # than a sign between two blanks
         if text[end - 1] == "=" and (is_longer or "," in text[max(start - 2, 0) : start]):
             operator = find[3]
@@ -182,6 +175,8 @@ def _read_assignment(text: str, encoded: bytes, start: int, word: int, end: int)
     return plain if is_plain else _ANY_NAME.match(text, start)
 
 
+# The word before another one, and what a test that passed begins with.
+_WORD_BEFORE = re.compile(r"([A-Za-z]+|---) \Z")
 _PLAIN = frozenset({"=", "==", ":=", "!=", "=>"})
 # The last name before the sign of an assignment.
 _INNER_NAME = re.compile(r"[A-Za-z_$@][\w.$@-]*(?=[\"'\])]{0,3}[ \t]*:?=\Z)")
@@ -204,6 +199,9 @@ def _assigned(
         end, operator = place
     spaced = text[end : end + 1] in (" ", "\t") or closers.endswith((" ", "\t"))
     if verdict.mark and text.startswith("[", end + spaced):
+        long = _LONG_STRING.match(text, end + spaced) if "=" in operator else None
+        if long and (verdict.mark == "PASSWORD" or Literal.whole(long[2]).telling):
+            yield SecretSpan(*long.span(2), verdict.mark)
         for item in read_list(text, end + spaced + 1):
             yield SecretSpan(item.start, item.end, verdict.mark)
         return
@@ -215,6 +213,8 @@ def _assigned(
         literal = _given(text, find, literal, verdict.mark)
     if literal is None or (operator == ":" and literal.quoted and _opens_block(text, find, literal)):
         return
+    if FOREIGN in literal.text and not literal.quoted and not _HOLDS_WORD.search(literal.text):
+        return  # `パスワードは8文字以上`: a rule
     if said:
         long_word = literal.quoted and " " not in literal.text and len(literal.text) >= LONG_WORD
         if not long_word and not (literal.telling and any(c.isdigit() for c in literal.text)):
@@ -224,6 +224,11 @@ def _assigned(
     beside = Assignment(name, operator.strip(), spaced=spaced, starts_line=_starts_line(text, start))
     is_secret = is_secret_literal(literal, verdict, beside, allowance)
     parts = list[SecretSpan]()
+    if verdict.mark and not literal.quoted and (joined := _JOINED_TO.match(text, end)):
+        for part in read_expression(text, None, joined.end()):
+            if part.telling and len(part.text) >= SHORTEST_PART and any(c.isdigit() for c in part.text):
+                yield SecretSpan(part.start, part.end, verdict.mark)
+        return
     if verdict.mark and not said and (literal.quoted or not (is_secret and literal.telling)):
         first = literal if literal.quoted else None
         for part in read_expression(text, first, end) if first or has_string(text, end) else ():
@@ -235,6 +240,15 @@ def _assigned(
             allowance.spend(start)
         yield SecretSpan(literal.start, literal.end, verdict.mark or "API_KEY")
     yield from parts
+
+
+# A string of Lua; what is added to a name; letters and digits in one word, where the rest is of another script.
+_LONG_STRING = re.compile(r"\[(=*)\[([^\s\[\]\"',]{4,200})\]\1\]")
+_JOINED_TO = re.compile(
+    r"[ \t]*[A-Za-z_$][\w.$>-]{0,60}?[ \t]+(?:(?:\+|\.{1,2}|&|<>)[ \t]+(?=[\"'])|\+[ \t]+(?=[A-Za-z_$]))"
+)
+SHORTEST_PART = 5
+_HOLDS_WORD = re.compile(r"(?=[!-~]{0,40}[0-9])(?=[!-~]{0,40}[A-Za-z])(?i:(?!sha|md[0-9]|utf|aes))[!-~]{5}")
 
 
 def _value_place(text: str, find: Found, name: str, verdict: NameVerdict) -> tuple[int, str] | None:
@@ -367,20 +381,6 @@ def _named(
         yield SecretSpan(literal.start, literal.end, verdict.mark or "API_KEY")
 
 
-def find_spoken(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find `password 'value'`, where only a quote follows the name."""
-    for find in _SPOKEN.telling(text, allowance):
-        literal = read_literal(text, find.span(2)[0])
-        if literal and literal.quoted and (literal.telling or len(literal.text) >= LONG_WORD):
-            yield SecretSpan(literal.start, literal.end, judge(find[1]).mark or "PASSWORD")
-
-
-def find_phrases(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find the words of a recovery phrase."""
-    for find in _PHRASE.telling(text, allowance):
-        yield SecretSpan(*find.span(1), "SECRET")
-
-
 # Behind `set` and the like: in lists of words, too.
 SETTINGS = Finder.of(_SETTING, partial(find_named, _SETTING, "--"))
 FINDERS = (
@@ -390,6 +390,4 @@ FINDERS = (
     Finder.of(_ENTRY, partial(find_elements, _ENTRY)),
     SETTINGS,
     Finder.of(_PAIR, partial(find_named, _PAIR, "=")),
-    Finder.of(_SPOKEN, find_spoken),
-    Finder.of(_PHRASE, find_phrases),
 )

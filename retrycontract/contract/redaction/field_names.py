@@ -80,11 +80,16 @@ _SECRET_WORDS |= {f"{whose}{word}": "PASSWORD" for whose in _WHOSE.split() for w
 # `dbpassword`, `userauthtoken`: a word that ends so was written without a separator.
 _SECRET_ENDINGS = {
     "password": "PASSWORD", "passwd": "PASSWORD", "passphrase": "PASSWORD", "passcode": "PASSWORD",
+    "storepass": "PASSWORD", "keypass": "PASSWORD",
     "pwd": "PASSWORD", "secret": "SECRET", "token": "TOKEN", "apikey": "API_KEY", "accesskey": "ACCESS_KEY",
     "secretkey": "ACCESS_KEY", "privatekey": "PRIVATE_KEY", "connectionstring": "CONNECTION_STRING",
 }  # fmt: skip
 _ENDINGS = tuple(_SECRET_ENDINGS)
 _NOT_SECRETS = word_set("secretary secretaries secretariat secretariats secretion secretly nopasswd")
+# What lets somebody in is no password: `boarding pass`, nor is a turn of a program: `second pass`.
+_OTHER_PASSES = word_set(
+    "boarding ski season day bus train rail visitor hall press mountain gate travel first second third"
+)
 # These also name ordinary things, so they count only as the last word or before one of the tails.
 _SOFT_MARKS = frozenset({"SESSION", "AUTHORIZATION", "COOKIE", "PIN", "OTP"})
 _TAILS = word_set(
@@ -93,16 +98,16 @@ _TAILS = word_set(
 )
 # A name that ends so speaks *about* a secret: `token_count`, `password_policy`, `secret_name`.
 _DESCRIPTORS = word_set(
-    "address algorithm alias allowed arn at attempts audience behavior behaviour budget cap class column cost "
+    "address algorithm alias allowed arn at attempts audience behavior behaviour budget cap changed class column cost "
     "count counts created date days default description dir directory domain duration email enabled encoding "
     "endpoint env error exists expiration expires expiry field fields file filename format hint hints host id ids "
-    "in index input issuer kind label length level lifetime limit limits link location manager max message "
-    "method min minutes missing mode name names note notes number options output owner param parameter path paths "
-    "permissions policy port position prefix price prompt properties property protected provider purpose rate ref "
-    "reference region required requirements requirement role rotation rule rules scheme scope scopes seconds "
-    "selector server service size source stage start state stats status stdin step strategy strength style "
-    "suffix supply symbol term text_length threshold time timeout title topic total ttl type types uri url urls "
-    "usage used user username valid validation validator variable version visible window"
+    "in index input issuer kind label last length level lifetime limit limits link location manager max message "
+    "method min minutes missing mode modified name names note notes number options output owner param parameter path "
+    "paths permissions policy port position prefix price prompt properties property protected provider purpose rate "
+    "ref reference region required requirements requirement role rotated rotation rule rules scheme scope scopes "
+    "seconds selector server service size source stage start state stats status stdin step strategy strength style "
+    "suffix supply symbol term text_length threshold time timeout title topic total ttl type types updated uri url "
+    "urls usage used user username valid validation validator variable version visible window"
 )  # fmt: skip
 # In front of `token`, these make it a unit of text or a place in a listing: `page_token`, `max_tokens`, `eos_token`.
 _TOKEN_UNITS = word_set(
@@ -240,6 +245,8 @@ def _mark_at(words: tuple[str, ...], end: int) -> str | None:
         if joined in _SECRET_WORDS and len(joined) > len(word):
             return _SECRET_WORDS[joined]
     if word == "token" and _counts_or_pages(words[:end]):
+        return None
+    if word == "pass" and end > 1 and words[end - 2] in _OTHER_PASSES:
         return None
     if word in _SECRET_WORDS:
         return _SECRET_WORDS[word]

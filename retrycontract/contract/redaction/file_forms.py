@@ -11,6 +11,7 @@ from retrycontract.contract.redaction.assignments import LONG_WORD, LONGEST_SAID
 from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
 from retrycontract.contract.redaction.field_names import SECRET_NAME, is_telling_key, judge
 from retrycontract.contract.redaction.literals import Literal, is_quoted_secret, read_list, read_literal
+from retrycontract.contract.redaction.program_text import METHOD
 from retrycontract.contract.redaction.scan_copies import FOREIGN
 
 SHORTEST = 6
@@ -66,8 +67,6 @@ _LOGIN = Head(
     r"(?:[ \t]+(?:with|as|mit|als)|:)[ \t]+[^\s/]+"
     rf"(?:[ \t]?/[ \t]?|[ \t]+(?:and|with|und|mit)[ \t]+)({_MIXED})"
 )
-# Names of methods and kinds are mixed as a password is: `password Argon2id`.
-_METHOD = re.compile(r"(?i)argon|pbkdf|crypt|sha-?\d|md\d|aes|hmac|oauth|base\d|utf|ascii|rfc|iso|x509|v\d|http")
 _ANSWER = re.compile(r"[ \t]*([^\s\"'`]{6,200})[\"'`}\]]*\s*\Z")
 # Nor do they hold what is written as program text.
 _WRITTEN = re.compile(r"[\"'`=<>(){}\[\],;|\\]|^[:/-]")
@@ -81,6 +80,51 @@ _EXPECTED = Head(
     r"send(?:_?line|_?keys)?\b[ \t]*\(?(?:[ \t]*-[\w-]{0,3})*[ \t]*[bfr]?([\"'{])"
 )
 
+
+_SPOKEN = Head(
+    r"(?i)\b(password|passwd|passphrase|secret|private_key|(?:api|access|secret) ?key|token)"
+    r"[ \t]{1,8}([\"'`])[^\s\"'`]"
+)
+# The words of a wallet's recovery phrase, without quotes.
+_PHRASE = Head(
+    r"(?i)\b(?:mnemonic|(?:seed|recovery)[ _-]?(?:phrase|words))[\"']?\s{0,4}(?:is|:|=)[:\s]{1,4}"
+    r"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})"
+)
+
+
+# A title or a prompt alone on its line, with the value alone below it.
+_TITLE = Head(
+    rf"(?im)^[ \t]*(?:#{{1,6}}[ \t]+|[*_=]{{1,6}}[ \t]*)?(?:\w+[ \t]){{0,2}}({SECRET_NAME})"
+    r"(?:[ \t]*[*_=:]{1,6}|[ \t]*\n[=-]{3,}|[ \t]*)[ \t]*\r?\n(?:[ \t]*\r?\n){0,2}(?:```\w*[ \t]*\n)?"
+    r"[ \t]*`?([^\s`]+)`?[ \t]*\r?(?:\n|\z)"
+)
+# What is marked as a title, and what ends what stands below one.
+_MARKED_TITLE = re.compile(r"[ \t]*[#*_=]|[^\n]*(?:[:*=_]|\n[=-]+)[ \t]*\r?\n")
+_END_BELOW = re.compile(r"[ \t]*(?:\r?\n|\Z|```|[#*=]|[^\n]{0,40}:[ \t]*(?:\r?\n|\Z))")
+# An element with the value in one of the elements in it.
+_OUTER = Head(rf"(?i)<(?:[\w-]{{1,40}}:)?({SECRET_NAME})(?:[ \t][^<>]{{0,200}})?>\s*<[\w:.-]")
+_INNER = re.compile(r"\s*<([\w:.-]{1,80})[^<>]*>\s*(?:<!\[CDATA\[)?([^<>]{0,200}?)\s*(?:\]\]>)?\s*</[^<>]{1,80}>")
+MOST_INNER = 6
+# Tuples of Erlang, forms and pairs of Lisp.
+_TUPLE = Head(rf"(?i)[{{(\[][ \t]*[:']?({SECRET_NAME})'?,[ \t]*(?:<<)?(\")")
+_FORM = Head(
+    rf"(?i)\((?:def(?:var|parameter|const|constant|ine)?|set[qf!])[ \t]+\(?[*+]?({SECRET_NAME})[*+]?"
+    rf"(?:[ \t]\w+\))?\s+(\")|\(({SECRET_NAME})[ \t]+\.[ \t]+(\")"
+)
+# What was logged in with, and lines of routers and of FTP; what has a letter and a digit in it is no word of English.
+_BESIDE_USER = Head(
+    r"(?i)\b(?:log(?:ged|ging)?[ -]?(?:in|on)|sign(?:ed|ing)?[ -]in|connect(?:ed)?|user(?:name)?|credentials|account)\b"
+    r"[^\n.;]{0,40}?\bpassword[ \t]+(?:is[ \t]+)?[\"'`]?([^\s\"'`]*[0-9][^\s\"'`]*)"
+)
+_ROUTER = Head(
+    r"(?im)(?:^|[\"'])[ \t]*(?:enable[ \t]+(?:password|secret)|username[ \t]+\S+[ \t]+(?:privilege[ \t]+[0-9]+[ \t]+)?"
+    r"(?:password|secret)|password)(?:[ \t]+level[ \t]+[0-9]+)?(?:[ \t]+[0-9])?[ \t]+"
+    r"([^\s\"']*[0-9][^\s\"']*)[ \t]*(?:$|[\"'\r])"
+)
+_FTP = Head(
+    r"(?m)\bUSER[ \t]+\S+[ \t]*\r?\n(?:[^\n]*\n){0,2}?[^\n]{0,12}\bPASS[ \t]+(\S+)|^ftp>[ \t]+user[ \t]+\S+[ \t]+(\S+)"
+)
+SHORTEST_MIXED = 5
 
 _ELEMENTS = (_NAMED_ELEMENT, _ELEMENT_PAIR, _NAME_THEN_VALUE, _VALUE_THEN_NAME, _EMPHASIS)
 _APART = (_VALUE_FIRST, _VARIABLE, _COMPLEX_KEY, _MEMBERS, _WHOSE, _SET_TO, _BRACED)
@@ -181,7 +225,7 @@ def _certain(name: str, literal: Literal | None, at: int, allowance: Allowance) 
 def _is_plainly_secret(text: str, mark: str) -> bool:
     """Say whether a word is mixed as passwords are and names and methods are not."""
     literal = Literal(text.rstrip(ENDS), 0, len(text), quoted=False)
-    if len(text) > LONGEST_SAID or _METHOD.search(literal.text) or _WRITTEN.search(literal.text):
+    if len(text) > LONGEST_SAID or METHOD.search(literal.text) or _WRITTEN.search(literal.text):
         return False
     return is_telling_key(literal.text) and _is_certain(literal, mark)
 
@@ -214,15 +258,96 @@ def find_in_statements(head: Head, text: str, allowance: Allowance) -> Iterator[
                     yield SecretSpan(literal.start, literal.end, mark)
 
 
+def _is_mixed(literal: Literal) -> bool:
+    """Say whether a word has letters and digits, and is written as no program text and no method is."""
+    text = literal.text
+    if not SHORTEST_MIXED <= len(text) <= LONGEST_SAID or METHOD.match(text) or _WRITTEN.search(text) or "://" in text:
+        return False
+    return not literal.is_placeholder and any(c.isdigit() for c in text) and any(c.isalpha() for c in text)
+
+
+def find_below_titles(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find the word below `## Password`, an underlined `Password`, `**Password**` and `Password:`."""
+    for find in _TITLE.all(text):
+        mark, (start, end) = judge(find[1]).mark, find.span(0)
+        literal = Literal(find[2].rstrip(ENDS), *find.span(2), quoted=False)
+        if mark not in _PASSWORDS or not _MARKED_TITLE.match(text, start) or find[2].endswith(":"):
+            continue
+        if _is_plainly_secret(find[2], mark) or (
+            mark == "PASSWORD" and _is_mixed(literal) and _END_BELOW.match(text, end)
+        ):
+            allowance.spend(start)
+            yield SecretSpan(literal.start, literal.start + len(literal.text), mark)
+
+
+def find_inner_elements(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `<password><value>…</value></password>`."""
+    for find in _OUTER.all(text):
+        mark, position = judge(find[1]).mark, find.span(0)[1] - 2
+        for _ in range(MOST_INNER if mark in _PASSWORDS else 0):
+            inner = _INNER.match(text, position)
+            if inner is None:
+                break
+            position, verdict = inner.end(), judge(inner[1])
+            literal = Literal(inner[2], *inner.span(2), quoted=True)
+            if not (verdict.descriptor or verdict.identifier) and (
+                _is_certain(literal, mark or "") or _is_mixed(literal)
+            ):
+                allowance.spend(inner.start())
+                yield SecretSpan(literal.start, literal.end, verdict.mark or mark or "")
+
+
+def find_in_tuples(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `{password, "…"}` of Erlang, `(defvar *password* "…")` and `(password . "…")` of Lisp."""
+    for find in head.all(text):
+        name, value = (1, 2) if find.span(1) != (-1, -1) else (3, 4)
+        mark, literal = judge(find[name]).mark, read_literal(text, find.span(value)[0])
+        if not mark or not literal or literal.is_placeholder or literal.is_word_of_code or judge(literal.text).mark:
+            continue
+        is_word = mark in _PASSWORDS and (literal.telling or len(literal.text) >= LONG_WORD)
+        if (is_word and is_quoted_secret(literal, mark)) or literal.is_noise or literal.is_dense:
+            allowance.spend(find.span(0)[0])
+            yield SecretSpan(literal.start, literal.end, mark)
+
+
+def find_beside_users(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `user bob, password …`, `enable password …` of routers, and `USER` and `PASS` of FTP."""
+    for find in head.all(text):
+        start, end = find.span(1 if find.span(1) != (-1, -1) else 2)
+        literal = Literal(text[start:end].rstrip(ENDS), start, end, quoted=False)
+        if _is_mixed(literal) or (head is _FTP and not literal.is_placeholder):
+            allowance.spend(start)
+            yield SecretSpan(start, start + len(literal.text), "PASSWORD")
+
+
+def find_spoken(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `password 'value'`, where only a quote follows the name."""
+    for find in _SPOKEN.telling(text, allowance):
+        literal = read_literal(text, find.span(2)[0])
+        if literal and literal.quoted and (literal.telling or len(literal.text) >= LONG_WORD):
+            yield SecretSpan(literal.start, literal.end, judge(find[1]).mark or "PASSWORD")
+
+
+def find_phrases(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find the words of a recovery phrase."""
+    for find in _PHRASE.telling(text, allowance):
+        yield SecretSpan(*find.span(1), "SECRET")
+
+
 FINDERS = (
+    Finder.of(_SPOKEN, find_spoken),
+    Finder.of(_PHRASE, find_phrases),
     Finder.of(_HEADING, find_below_headings),
     Finder.of(_ALIAS, find_aliased),
+    Finder.of(_TITLE, find_below_titles),
+    Finder.of(_OUTER, find_inner_elements),
     # Each by itself: where one stands in a text, the others need not be sought in all of it.
     *(
         Finder.of(head, partial(find, head))
         for heads, find in (
             (_ELEMENTS, find_named_elements), (_APART, find_told_apart), (_BARELY, find_barely_told),
-            (_STATEMENTS, find_in_statements),
+            (_STATEMENTS, find_in_statements), ((_TUPLE, _FORM), find_in_tuples),
+            ((_BESIDE_USER, _ROUTER, _FTP), find_beside_users),
         )
         for head in heads
     ),

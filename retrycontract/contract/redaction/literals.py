@@ -23,11 +23,10 @@ LONGEST_QUOTED = 4096
 # Bits per character: place-holders and counting digits stay below.
 LEAST_DENSE = 2.5
 
-
 _PLACEHOLDER = WholePattern(
     r"(?i)\$\{.*\}?|\$\(.*|\$[0-9]|\$[a-z_]*(?:pass|pwd|token|key|secret|user|auth)[a-z_]*|(?-i:\$[A-Z_][A-Z0-9_]{2,})"
     r"|\{\{.*|\{%.*|\{[a-z_][\w.]*\}?|%[sdr]|%\([a-z_]\w*\)s?|%[a-z_]\w*%|<[a-z][^<>]*>?|&lt;.*"
-    r"|(?:[^a-z0-9{}$]*\$?\{[a-z_][^{}\"'\s]{0,60}\})+[^a-z0-9{}$]*"  # nothing but what is put in, and signs
+    r"|(?:[^a-z0-9{}$]*\$?\{[a-z_][^{}\"'\s]{0,60}\})+[^a-z0-9{}$]*|secretstring:.*"  # nothing but what is put in
     r"|\*+|\.{3,}|x{3,}|\[redacted.*|\[[a-z _-]+\]|your[_ -].*|null|none|nil|undefined|true|false|nan|n/a|tbd|todo"
 )
 _CODE = WholePattern(
@@ -46,7 +45,6 @@ _SENTENCE_WORDS = word_set(
     "as by from it need der die das ist ein fur und nicht le la les une pour el los una para de password passwort "
     "token secret key user username account when used"
 )
-
 
 # Below these a word without a digit is an ordinary word.
 _NUMBER_MARKS = frozenset({"PIN", "OTP", "CVV", "SSN"})
@@ -128,6 +126,10 @@ class Literal:
 
 
 # In YAML an anchor or a tag may stand before the value; in program text a comment, or what says how the text is read.
+# Templates of clouds and houses name with a tag where the value lies.
+_REFERENCE = re.compile(
+    r"!(?:Ref|GetAtt|Sub|ImportValue|FindInMap|Select|Join|If|secret|env_var|reference)[ \t]+[^\s\"'&]"
+)
 _YAML_NODE = re.compile(r"(?:[&!][\w!:/.-]{1,80}[ \t]+){1,2}")
 _PREFIX = r"(?:[@$]{1,2}|u8|[bBrRuULNEefFsS]{1,2}#{0,3})"
 _STRING_PREFIX = re.compile(rf"(?:/\*[^*\n]{{0,80}}\*/[ \t]*)?{_PREFIX}?(?=[\"'])")
@@ -147,6 +149,8 @@ def read_literal(text: str, position: int, *, in_query: bool = False, within: in
         start += 1
     if start < end and text[start] in "\r\n":
         return _read_on_next_line(text, start)
+    if start < end and text[start] == "!" and _REFERENCE.match(text, start):
+        return None
     if start < end and text[start] in "&!" and (node := _YAML_NODE.match(text, start)):
         start = node.end()
     if start < end and (prefix := _STRING_PREFIX.match(text, start)):

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from functools import partial
 
 from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, WholePattern, loosened
-from retrycontract.contract.redaction.field_names import SECRET_NAME, NameVerdict, judge, split_words, word_set
+from retrycontract.contract.redaction.field_names import (
+    SECRET_NAME,
+    NameVerdict,
+    is_telling_key,
+    judge,
+    split_words,
+    word_set,
+)
 from retrycontract.contract.redaction.literals import (
     Literal,
     is_quoted_secret,
@@ -118,7 +125,8 @@ _FLAGS = {
     "(?:nxc|netexec|crackmapexec|evil-winrm|psexec(?:64)?|rdesktop|snowsql|user(?:add|mod))": "-p",
     "gh[ \\t]+secret[ \\t]+set": "(?:--body|-b)", "security[ \\t]+add[-_]\\w+[-_]password": "-w", "snmp\\w+": "-[AX]",
     "cmdkey": "/pass:", "swaks": "-ap", "sendemail": "-xp", "(?:lftp|ncftp)": "-u[ \\t]*[^\\s,]+,",
-    "(?:sqlcmd|bcp|isql|tsql)": "-P",
+    "(?:sqlcmd|osql|bcp|isql|tsql)": "-P", "az[ \\t]+keyvault[ \\t]+secret[ \\t]+set": "--value[= \\t]",
+    "aws[ \\t]+ssm[ \\t]+put-parameter[ \\t][^\\n|;]*?--type[= \\t]+[\"']?SecureString": "--value[= \\t]",
     "openssl[ \\t]+(?:enc|aes-?[\\w-]+)": "-k", "openssl": "-pass(?:in|out)?[ \\t]+pass:",
     "openssl[ \\t]+passwd": "-(?:[156]|apr1)(?:[ \\t]+-salt[ \\t]+\\S+)?",
     "ssh-keygen": "-N",
@@ -130,6 +138,11 @@ _PLACED = (
     rf"rabbitmqctl{_BETWEEN}(?:add_user|change_password|authenticate_user)[ \t]+(?:--[ \t]+)?\S+[ \t]+",
     rf"nmcli{_BETWEEN}(?:password|[\w.-]+\.(?:psk|password|wep-key\d))[ \t]+",
     r"composer[ \t]+config[ \t][^\n|;]*?http[-_]basic\.\S+[ \t]+\S+[ \t]+",
+    r"mysqladmin\b[^\n|;]*?[ \t]password[ \t]+",
+    r"dotnet[ \t]+user-secrets[ \t]+set[ \t]+(?:-\S+[ \t]+[^\s-]\S*[ \t]+)*(?:\"[^\"\n]+\"|[^\s-]\S*)[ \t]+",
+    r"doppler[ \t]+secrets[ \t]+set[ \t]+\w+[ \t]+",
+    r"(?:fly|flyctl|supabase)[ \t]+secrets[ \t]+set[ \t]+[\w-]+=",
+    r"vault[ \t]+(?:kv[ \t]+)?put[ \t]+(?:-\S+[ \t]+)*[^\s=]+[ \t]+[\w-]+=",
 )
 _HEADINGS = "|".join(rf"{command}{_BETWEEN}{flag}[ \t]*" for command, flag in _FLAGS.items())
 _HEADINGS += "|" + "|".join(_PLACED)
@@ -138,6 +151,9 @@ _COMMAND = re.compile(rf"(?:{'|'.join(_FLAGS)})\b")
 _ONE_WORD = str.maketrans(dict.fromkeys(" \t\r\n\v\f\"'`;|", "_"))
 # Ports of a container, and the commands within the command whose `-p` is something else.
 _PORTS = WholePattern(r"(?:[0-9.]+:)?[0-9]{1,5}:[0-9]{1,5}(?:/\w+)?")
+_PROMPTING = re.compile(r"(?:mysql|mariadb)(?!admin\b[^\n]*\spassword\s)")
+# Names of methods and kinds are mixed as a password is: `password Argon2id`.
+METHOD = re.compile(r"(?i)argon|pbkdf|crypt|sha-?\d|md\d|aes|hmac|oauth|base\d|utf|ascii|rfc|iso|x509|v\d|http")
 _OTHER_COMMAND = re.compile(r"[ \t](?:mkdir|cp|ssh|scp|tar)[ \t]")
 # What stands behind `-p`, or begins with it, where options are listed; a word of English is a poor password.
 _OPTIONS = re.compile(
@@ -156,18 +172,30 @@ _ACCOUNT = re.compile(
     r"(?:(?i:\b(?:create|alter)\s+(?:(?:or\s+replace|public|shared|database)\s+)*(?:user|role|link)\s)|\bGRANT\b)[^;]*\Z"
 )
 LONGEST_STATEMENT = 400
-_TOLD = (_PASSWORD, _NETRC, _REQUIRED, _IDENTIFIED)
-_PIPED = Head(
-    r"\b(?:echo[ \t]+(?:-[neE]+[ \t]+)?|printf[ \t]+(?:[\"']?%s[\\\sn]*[\"']?[ \t]+)?)[\"']?([^\s\"'|]+)[\"']?"
-    r"[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)*(?:-S|--stdin)"
-    r"|(?:sudo[ \t]+)?(?:chpasswd|passwd[ \t]+--stdin|cryptsetup|kinit)"
-    r"|(?:docker|podman|helm)[ \t][^\n|;]*?--password-stdin|gh[ \t]+auth[ \t]+login[^\n|;]*?--with-token"
-    r"|gpg2?[ \t][^\n|;]*?--passphrase-fd)"
+# Of a page one may log in to as well: a token has digits.
+_VAULT = Head(r"\bvault[ \t]+login[ \t]+(?:-[\w-]+(?:=\S+)?[ \t]+)*([^\s=-][^\s=]*[0-9][^\s=]*)")
+_SECURE_VALUE = Head(
+    r"\baws[ \t]+ssm[ \t]+put-parameter[ \t][^\n|;]*?--value[= \t]+(\S+)[^\n|;]*?--type[= \t]+[\"']?SecureString"
 )
-_HANDED = Head(
-    r"(?:\bsudo[ \t]+(?:-\w+[ \t]+)*(?:-S|--stdin)\b|--password-stdin\b|--with-token\b"
-    r"|\b(?:chpasswd|passwd[ \t]+--stdin|cryptsetup|kinit|vncpasswd)\b)[^\n|;<]*<<<[ \t]*[\"']?([^\s\"']+)"
+_TOLD = (_VAULT, _SECURE_VALUE, _PASSWORD, _NETRC, _REQUIRED, _IDENTIFIED)
+# Commands that read a password or a secret, and nothing else, from their input.
+_READERS = (
+    r"(?:sudo[ \t]+(?:-\w+[ \t]+)*(?:-S|--stdin)\b"
+    r"|(?:sudo[ \t]+)?(?:chpasswd|passwd|smbpasswd|cryptsetup|kinit|vncpasswd|su|ansible-vault[ \t]+encrypt_string)\b"
+    r"|[a-z][\w-]*[ \t][^\n|;<]*?(?:--passw(?:or)?d-(?:on-)?stdin|--with-token)\b|gpg2?[ \t][^\n|;<]*?--passphrase-fd"
+    r"|(?:gh|wrangler)[ \t]+secret[ \t]+(?:set|put)\b|(?:docker|podman)[ \t]+secret[ \t]+create\b"
+    r"|gcloud[ \t]+secrets[ \t][^\n|;<]*?--data-file=-|pass[ \t]+insert\b)"
 )
+_PIPED = Head(rf"\(?\b(?:echo|printf|yes)[ \t]((?:[^\n|\"']|\"[^\"|]*\"|'[^'|]*')+)\|[ \t]*{_READERS}")
+_PIPED_WORD = re.compile(r"(?<![^\s\"'();=<])(?!-[neE]+\s|echo\s|\\|%s)[^\s\"'();]+")
+_VARIABLE = re.compile(r"\$[A-Za-z_{(]")
+MOST_PIPED = 4
+_HANDED = Head(rf"\b{_READERS}[^\n|;<]*<<<[ \t]*(\$?[\"'][^\"'\n]+(?:\n[^\"'\n]+)?|[^\s\"']+)")
+# A document for such a command, or for a variable; one line, or the same twice, is a password.
+_DOCUMENT = r"<<[-~<]?[ \t]*[\"']?[A-Za-z]\w*[\"']?[^\n]{0,80}\n"
+_FED = Head(rf"\b{_READERS}[^\n|;<]*{_DOCUMENT}")
+_FILLED = Head(rf"(?i)({SECRET_NAME})[\"']?[ \t]*(?::?=[ \t]*(?:[\"']?\$\(cat[ \t]*)?)?{_DOCUMENT}")
+_DOCUMENT_LINE = re.compile(r"<<[-~<]?[ \t]*[\"']?(\w+)[^\n]*\n[ \t]*(\S+)[ \t]*\n(?:[ \t]*(\2)[ \t]*\n)?[ \t]*\1\b")
 _SECRET_LITERALS = Head(r"\bcreate[ \t]+secret[ \t][^\n|;]*--from-literal[^\n|;]*")
 _LITERAL = re.compile(r"--from-literal[= \t]+[\"']?[\w.-]+=[\"']?([^\s\"']+)")
 _SSHPASS = Head(r"\bSSHPASS=[\"']?([^\s\"';]+)")
@@ -207,10 +235,18 @@ def find_passwords(head: Head, text: str, allowance: Allowance) -> Iterator[Secr
         literal = read_literal(text, find.span(2 if head is _IDENTIFIED else 1)[0])
         if not literal or literal.is_placeholder or literal.is_word_of_code:
             continue
+        if head is _NETRC and METHOD.match(literal.text):
+            continue
         if head is _IDENTIFIED and not _identifies(text, find, literal):
             continue
         is_other = head is _PASSWORD and (
-            _PORTS.fits(literal.text)
+            # Behind a blank a client of MySQL takes the name of a database; people and models err.
+            (
+                _PROMPTING.match(text, find.span(0)[0])
+                and text[literal.start - 1] in " \t"
+                and not is_telling_key(literal.text)
+            )
+            or _PORTS.fits(literal.text)
             or _OTHER_COMMAND.search(text, find.span(0)[0], literal.start)
             or _OPTIONS.match(text, text.rfind("-p", find.span(0)[0], literal.start + 1), literal.end + 1)
         )
@@ -242,8 +278,27 @@ def one_word(text: str, *, is_first: bool) -> str:
 def find_piped_passwords(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `echo value | sudo -S`, `sudo -S … <<< value` and `SSHPASS=value`."""
     for find in head.telling(text, allowance):
-        if not Literal(find[1], *find.span(1), quoted=False).is_placeholder:
-            yield SecretSpan(*find.span(1), "PASSWORD")
+        words = [*_PIPED_WORD.finditer(text, *find.span(1))]
+        # More are a sentence or a script.
+        for word in words if len(words) <= MOST_PIPED else ():
+            start, end = word.span()
+            start += text[start] == "$" and text[start + 1 : start + 2] in ("'", '"')
+            literal = Literal(text[start:end], start, end, quoted=False)
+            if literal.text and not literal.is_placeholder and not _VARIABLE.match(literal.text):
+                yield SecretSpan(start, end, "PASSWORD")
+
+
+def find_documents(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find the one line of a document that a command reads a password from, or that fills a variable."""
+    for find in head.all(text):
+        mark = judge(find[1]).mark if head is _FILLED else "PASSWORD"
+        start, end = find.span(0)
+        line = _DOCUMENT_LINE.search(text, start, end + LONGEST_STATEMENT)
+        if mark and line:
+            allowance.spend(start)
+            literal = Literal(line[2], *line.span(2), quoted=False)
+            if not literal.is_placeholder and not literal.is_word_of_code:
+                yield from (SecretSpan(*line.span(group), mark) for group in (2, 3) if line[group])
 
 
 def find_secret_literals(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -292,6 +347,7 @@ COMMAND_FINDERS = (
         Finder.of(head, partial(find, head))
         for heads, find in (
             (_TOLD, find_passwords), ((_PIPED, _HANDED, _SSHPASS), find_piped_passwords),
+            ((_FED, _FILLED), find_documents),
             (_POSITIONAL, find_positional_passwords), ((_USER, _JOINED_USER), find_users),
         )
         for head in heads

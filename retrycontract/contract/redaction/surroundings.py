@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan
@@ -24,6 +25,7 @@ _LOOSE_USERINFO = Head(
 _DATABASES = ("postgres", "mysql", "mariadb", "mongodb", "redis", "rediss", "amqp", "mssql", "sqlserver", "oracle",
               "clickhouse", "kafka", "nats", "ldap", "jdbc")  # fmt: skip
 
+_HOST, _PORT = re.compile(r"(?i)(?:local)?host|[\w-]+(?:\.[\w-]+)+"), re.compile(r"[0-9]{2,5}")
 # Letters alone are a credential behind a scheme such as `Bearer` if so many of them make no word.
 LEAST_RANDOM = 12
 
@@ -82,6 +84,10 @@ def _userinfo(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpa
         group = 3 if find.span(3) != (-1, -1) else 2
         literal = _group(find, group, quoted=True)
         if not literal.text or literal.is_placeholder or (group == 2 and not literal.is_noise):
+            continue
+        if (
+            group == 3 and _HOST.fullmatch(find[2]) and _PORT.fullmatch(literal.text)
+        ):  # `host:8080@x` was meant otherwise
             continue
         database = find[1].casefold().startswith(_DATABASES)
         yield SecretSpan(literal.start, literal.end, "CONNECTION_STRING" if database else "PASSWORD")
