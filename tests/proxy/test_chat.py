@@ -248,10 +248,10 @@ def test_a_broken_schema_is_passed_through_with_a_warning_or_refused() -> None:
     with upstream(reply) as up:
         with proxied(up.url) as url:
             answer = post(url, asking(broken))
+            streamed = post(url, asking(broken, stream=True))
         assert answer.content == reply.parts[0]
         assert "broken" in answer.headers["x-retrycontract-warning"]
-        streamed = post(url, asking(broken, stream=True))  # it is known before the first byte
-        assert "broken" in streamed.headers["x-retrycontract-warning"]
+        assert "broken" in streamed.headers["x-retrycontract-warning"], "it is known before the first byte"
         with proxied(up.url, refuses_broken_schemas=True) as url:
             refused = post(url, asking(broken))
     assert refused.status_code == 400
