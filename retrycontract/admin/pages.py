@@ -181,7 +181,8 @@ def block(text: str | None) -> SafeString | str:
         return NOTHING
     # Line by line, for `visible` would show the breaks between them as escapes.
     lines = elide_middle(text, MAX_SHOWN).split("\n")
-    return format_html('<pre class="outside"><bdi>{}</bdi></pre>', "\n".join(visible(line) for line in lines))
+    shown = "\n".join(visible(line) for line in lines)
+    return format_html('<pre class="outside" tabindex="0"><bdi>{}</bdi></pre>', shown)
 
 
 def json_block(value: Any) -> SafeString | str:
