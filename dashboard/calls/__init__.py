@@ -85,10 +85,11 @@ class CallChoices(TimedChoices):
         indexed, others = list(self._indexed()), list(self._others())
         found = sought(self.q)
         # A search and a tool bring their own indexes: what else was chosen is looked for among what these find.
-        if self.q or indexed[:1] == [Q(tool_name=self.tool)]:
+        first = indexed.pop(0) if indexed and not self.q else None
+        if self.q or first == Q(tool_name=self.tool):
             found = found.of(self.tool)
-        elif indexed:
-            rows = rows.filter(indexed.pop(0))
+        elif first is not None:
+            rows = rows.filter(first)
         return Search(rows, reduce(and_, indexed + others, Q()), found.parts)
 
     def _indexed(self) -> Iterator[Q]:

@@ -229,6 +229,16 @@ def test_a_file_takes_what_the_page_offers(desk: Client) -> None:
     assert len(file_of(desk, f"/calls.jsonl?{chosen}").splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "chosen", ["tool=deploy", "state=blocked", "agent=planner", "model=m", "since=2020-01-01T10:00"]
+)
+def test_what_one_index_knows_is_not_counted_first(desk: Client, chosen: str) -> None:
+    make_blocked()
+    with CaptureQueriesContext(connection) as queries:
+        desk.get(f"/calls/?{chosen}")
+    assert not [query["sql"] for query in queries if "COUNT(" in query["sql"]]
+
+
 def test_a_page_behind_a_number_that_no_call_has_yet_is_the_first_one(desk: Client) -> None:
     blocked = make_blocked()
     for chosen in ("", "tool=deploy&", "q=deploy&", "tool=deploy&kind=tool_call&", "state=blocked&"):
