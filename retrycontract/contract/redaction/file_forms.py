@@ -102,7 +102,10 @@ _TITLE = Head(
 _MARKED_TITLE = re.compile(r"[ \t]*[#*_=]|[^\n]*(?:[:*=_]|\n[=-]+)[ \t]*\r?\n")
 _END_BELOW = re.compile(r"[ \t]*(?:\r?\n|\Z|```|[#*=]|[^\n]{0,40}:[ \t]*(?:\r?\n|\Z))")
 # An element with the value in one of the elements in it.
-_OUTER = Head(rf"(?i)<(?:[\w-]{{1,40}}:)?({SECRET_NAME})(?:[ \t][^<>]{{0,200}})?>\s*<[\w:.-]")
+_OUTER = Head(
+    rf"(?i)<(?:[\w-]{{1,40}}:)?({SECRET_NAME})(?:[ \t][^<>]{{0,200}})?>"
+    r"\s*(<)[\w:.-]+[^<>]*>\s*(?:[^<>\s]|<!)"
+)
 _INNER = re.compile(r"\s*<([\w:.-]{1,80})[^<>]*>\s*(?:<!\[CDATA\[)?([^<>]{0,200}?)\s*(?:\]\]>)?\s*</[^<>]{1,80}>")
 MOST_INNER = 6
 # Tuples of Erlang, forms and pairs of Lisp.
@@ -283,7 +286,7 @@ def find_below_titles(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
 def find_inner_elements(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `<password><value>…</value></password>`."""
     for find in _OUTER.all(text):
-        mark, position = judge(find[1]).mark, find.span(0)[1] - 2
+        mark, position = judge(find[1]).mark, find.span(2)[0]
         for _ in range(MOST_INNER if mark in _PASSWORDS else 0):
             inner = _INNER.match(text, position)
             if inner is None:
