@@ -163,6 +163,7 @@ PAGES: Final[dict[str, str]] = {
     "GET next": "a filter of the inbox",  # cleaned by the same middleware; test_provider.py looks into the session
     "GET connect": OURS,  # compared, and kept nowhere
     "GET iss": OF_PROVIDER,
+    "GET back": "a line of a schema",
     "GET by": "a range",
     "GET field": "a line of a schema",
     "GET form": "a look for news",
@@ -183,6 +184,7 @@ PAGES: Final[dict[str, str]] = {
     "POST code": "a code",
     "POST reason": "a reason to put off",
     "POST step": "a schema that is tried",
+    "POST mistake": OURS,  # compared, and kept nowhere
     "POST text": "words that are kept",
     "POST then": "a refused answer",
     "POST time_zone": "a time zone",

@@ -138,7 +138,7 @@ OPENED: dict[str, tuple[str, ...]] = {
     "a range": (
         "/insights/?tool=@@&range=@@&by=@@&agent=@@&model=@@&version=@@&@@=@@",
         "/insights/failures.csv?range=@@&tool=@@", "/tools/{tool}/?range=@@"),
-    "a line of a schema": ("/tools/{tool}/schema/?field=@@",),
+    "a line of a schema": ("/tools/{tool}/schema/?field=@@&back=tool%3D@@",),
     "a list of hints": ("/hints/?show=@@&after=@@",),
     "a look for news": ("/calls/{call}/?seen=@@&form=@@&whole=@@&beside=@@", "/calls/{call}/claim/?seen=@@"),
     "a search of the calls": (
