@@ -53,7 +53,10 @@ def drive(steps: Steps[T]) -> T:
         step = next(steps)
         while True:
             try:
-                result = _settled(step())
+                if inspect.isawaitable(result := step()):
+                    if hasattr(result, "close"):
+                        result.close()  # else Python warns that it was never awaited
+                    raise AsynchronousError  # noqa: TRY301 - told to the loop like what a step raises
             except Exception as error:  # noqa: BLE001 - the loop decides what it means
                 step = steps.throw(error)
             else:
@@ -79,14 +82,6 @@ async def drive_async(steps: Steps[T]) -> T:
     except StopIteration as done:
         found: T = done.value
         return found
-
-
-def _settled(result: Any) -> Any:
-    if not inspect.isawaitable(result):
-        return result
-    if hasattr(result, "close"):
-        result.close()  # else Python warns that it was never awaited
-    raise AsynchronousError
 
 
 # Takes a function without arguments; returns its result, or an awaitable of it: asyncio.to_thread, anyio's run_sync.

@@ -127,7 +127,12 @@ def compile_python(source: str) -> Iterator[SourceFault]:
 def _placeholder(statements: list[ast.stmt]) -> SourceFault | None:
     """Find that no statement does anything: words that happen to be Python are names and operators."""
     # A string alone is a file's documentation; whether it is a refusal is asked elsewhere.
-    said = [each for each in statements if not (isinstance(each, ast.Expr) and _is_text(each.value))]
+    texts = [
+        each for each in statements
+        if isinstance(each, ast.Expr) and (isinstance(each.value, ast.JoinedStr)
+                                           or isinstance(getattr(each.value, "value", None), str | bytes))
+    ]  # fmt: skip
+    said = [each for each in statements if each not in texts]
     if not said:
         return None if statements else placeholder("comments")
     values = [each.value for each in said if isinstance(each, ast.Expr)]
@@ -135,12 +140,6 @@ def _placeholder(statements: list[ast.stmt]) -> SourceFault | None:
         return None
     has_ellipsis = any(isinstance(value, ast.Constant) and value.value is ... for value in values)
     return placeholder("`...`" if has_ellipsis else "names")
-
-
-def _is_text(value: ast.expr) -> bool:
-    return isinstance(value, ast.JoinedStr) or (
-        isinstance(value, ast.Constant) and isinstance(value.value, str | bytes)
-    )
 
 
 def _encoding_fault(source: str) -> SourceFault | None:

@@ -18,7 +18,7 @@ from retrycontract.mcp.gateway import Gateway, Send
 from retrycontract.mcp.stdio import Lines, LineWriter
 
 FAILED = 1
-LAST_ANSWERS = 2.0  # seconds in which a client that sends nothing more may get answers
+LAST_ANSWERS = 10.0  # seconds in which a client that sends nothing more may get answers
 STOPPED_BY = 128  # plus the signal's number, as shells count
 
 logger = logging.getLogger("retrycontract.mcp")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 from urllib.parse import unquote
 
@@ -85,8 +86,11 @@ class InstancePlace:
         self._children: dict[str | int, InstancePlace] = {}
         self.schemas = schemas
         self.declared = frozenset(name for schema in schemas for name in _names(schema))
-        self.types = frozenset(_types(schemas))  # that the schemas ask for, all of them taken together
-        self.options = tuple(_options_of(schemas))  # that they name by `enum` and `const`
+        # What the schemas ask for, all of them taken together, and the values that they name.
+        kinds = [kind for schema in schemas for kind in (schema.get("type"), *_sequence(schema, "type"))]
+        self.types = frozenset(kind for kind in kinds if isinstance(kind, str))
+        fixed = [(*_sequence(each, "enum"), *([each["const"]] if "const" in each else ())) for each in schemas]
+        self.options = tuple(chain.from_iterable(fixed))
         self.patterns = name_patterns(
             tuple(name for schema in schemas for name in _mapping(schema, "patternProperties"))
         )
@@ -310,19 +314,6 @@ def _is_free_form(schema: dict[str, Any]) -> bool:
 def is_sensitive(schema: dict[str, Any]) -> bool:
     """Tell whether a subschema itself marks what it describes."""
     return schema.get("writeOnly") is True or schema.get("x-sensitive") is True or schema.get("format") == "password"
-
-
-def _types(schemas: Iterable[dict[str, Any]]) -> Iterator[str]:
-    for schema in schemas:
-        kinds = schema.get("type")
-        yield from [kinds] if isinstance(kinds, str) else _sequence(schema, "type")
-
-
-def _options_of(schemas: Iterable[dict[str, Any]]) -> Iterator[Any]:
-    for schema in schemas:
-        yield from _sequence(schema, "enum")
-        if "const" in schema:
-            yield schema["const"]
 
 
 def _mapping(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
