@@ -72,8 +72,8 @@ def test_a_right_call_ends_the_count_and_tools_are_counted_apart(tmp_path: Path)
 def test_calls_that_are_made_together_are_different_calls_each_time(tmp_path: Path) -> None:
     async def story(client: Client) -> None:
         assert await together(client, "read_file", WRONG, 1) == [1]
-        assert await together(client, "read_file", WRONG, 6) == [2, 1, 1, 1, 1, 1]
-        assert await together(client, "read_file", WRONG, 7) == [3, 2, 2, 2, 2, 2, 1]
+        assert sorted(await together(client, "read_file", WRONG, 6)) == [1, 1, 1, 1, 1, 2]  # alike, in any order
+        assert sorted(await together(client, "read_file", WRONG, 7)) == [1, 2, 2, 2, 2, 2, 3]
 
     run(story, tmp_path)
 
