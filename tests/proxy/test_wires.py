@@ -210,7 +210,8 @@ def begun(wire: ModuleType, url: str, way: str = "streamed") -> Iterator[None]:
             yield
         return
     with httpx2.Client(timeout=60) as client, client.stream("POST", url + wire.PATH, json=body) as answer:
-        next(answer.iter_raw())
+        parts = answer.iter_raw()  # held: with the iterator the connection goes
+        next(parts)
         yield
 
 
