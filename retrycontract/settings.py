@@ -144,6 +144,7 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 USE_I18N = False
+FORMAT_MODULE_PATH = "retrycontract.config"  # its `en`: the times of the admin
 
 # Messages of Django that could quote a request stay out of the log; our own events are redacted at their source.
 LOGGING = {

@@ -17,11 +17,13 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from dashboard.call.diagnosis import rule_of
 from dashboard.navigation import is_administrator, may_answer
 from dashboard.shared.choices import is_place, unread
 from dashboard.shared.forms import ReplyForm
+from dashboard.shared.mistakes import MistakePattern, by_pattern
 from dashboard.shared.responses import REFUSED
-from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.store.models import Attempt, SavedReply, StandingHint
 from retrycontract.store.models.answers import FIRST, LAST
@@ -37,7 +39,9 @@ from retrycontract.usecases.answers.reuse_answers import (
 from retrycontract.usecases.tools.contracts import sanitizer
 
 PAGE: Final = 30
-SHOWN_ERRORS: Final = 3
+SHOWN_MISTAKES: Final = 3
+# Whose messages hold for every call; others may quote what this one sent.
+QUOTING_NOTHING: Final = {ErrorCode.INVALID_JSON_SYNTAX, ErrorCode.UNKNOWN_FIELD}
 
 
 class HintTab(StrEnum):
@@ -60,12 +64,21 @@ class HintLine:
     told: Attempt | None = None  # the newest attempt that made the mistake and was told it
 
     @property
-    def errors(self) -> tuple[ValidationError, ...]:
-        """Give the mistake that it is for, as the newest call that is known made it; empty when all are forgotten."""
+    def mistakes(self) -> list[tuple[MistakePattern, str]]:
+        """Give the mistake that it is for in words that hold for every call that makes it.
+
+        They are read from the newest call that is known, whose own values are left out: the hint stands for all of
+        them. Empty when all are forgotten.
+        """
         source = self.hint.source
         made_by = self.told or (source.base if source is not None else None)
-        wrong = [error for error in made_by.errors if error.severity is ErrorSeverity.ERROR] if made_by else []
-        return tuple(wrong[:SHOWN_ERRORS])
+        patterns = [one for one in by_pattern(made_by.errors) if one.is_blocking] if made_by else []
+        return [(one, _said_of_all(one)) for one in patterns[:SHOWN_MISTAKES]]
+
+
+def _said_of_all(mistake: MistakePattern) -> str:
+    error = mistake.first
+    return rule_of(error) or (error.message if error.error_code in QUOTING_NOTHING else mistake.title)
 
 
 @require_GET

@@ -15,6 +15,7 @@ from django.contrib.humanize.templatetags.humanize import ordinal
 from dashboard.shared.mistakes import by_pattern, kinds_of
 from retrycontract.contract import pointers
 from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Attempt
 
@@ -51,18 +52,23 @@ class Diagnosis:
         run = runs[worst.kind]
         lead = f"{ordinal(run)} time the same" if run > 1 else "A new mistake" if len(made) > 1 else ""
         error = worst.first
+        place, what, found = worst.pattern, rule_of(error), ""
         # Of the whole output, or where nothing certain is expected, the error's own words say more.
-        if not worst.pattern or error.expected_value is None:
-            said = ("", error.message, "")
-        elif error.error_code is ErrorCode.UNKNOWN_FIELD:
-            said = (worst.pattern, f"is not known: use {error.expected_value}", "")
-        elif error.actual_value is None:
-            said = (worst.pattern, f"is missing: {_with_article(error.expected_value)}", "")
-        else:
-            what = f"must be {_with_article(error.expected_value)}"
-            said = (worst.pattern, what, _excerpt(error.actual_value))
-        place, what, found = said
+        if not place or not what:
+            place, what = "", error.message
+        elif error.error_code is not ErrorCode.UNKNOWN_FIELD:
+            found = _excerpt(error.actual_value or "")
         return cls(lead, place, what, found, sum(one.is_blocking for one in patterns if one is not worst))
+
+
+def rule_of(error: ValidationError) -> str:
+    """Say what the place of an error asks of every output; empty where nothing is certain."""
+    if error.expected_value is None:
+        return ""
+    if error.error_code is ErrorCode.UNKNOWN_FIELD:
+        return f"is not known: use {error.expected_value}"
+    must = "is missing:" if error.actual_value is None else "must be"
+    return f"{must} {_with_article(error.expected_value)}"
 
 
 def _excerpt(value: str) -> str:

@@ -20,6 +20,7 @@ from retrycontract.contract import pointers
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.redaction.foreign import MARK_PATTERN
+from retrycontract.contract.redaction.previews import beginning
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
@@ -168,10 +169,18 @@ def _gap(number: int, more: str = "") -> str:
 
 def render_text(text: str, *, near: bool = False) -> SafeString:
     """Write text that never parsed, its own line breaks kept and everything hidden made visible; `near`: less of it."""
-    body = "\n".join(
-        _plain(line) for line in elide_middle(text, NEAR_TEXT // 2 if near else MAX_LINES * 100).split("\n")
-    )
+    most = NEAR_TEXT // 2 if near else MAX_LINES * 100
+    # Three quarters of the room for how it begins, which tells most; where it breaks off tells the rest.
+    begin = beginning(text, most if len(text) <= most else most * 3 // 4)
+    end = text[max(len(text) - most // 4, len(begin)) :]
+    parts = ["\n".join(map(_plain, part.split("\n"))) for part in (begin, end)]
+    body = _more(len(text) - len(begin) - len(end)).join(parts)
     return mark_safe(f'<pre class="text"><bdi>{body}</bdi></pre>')  # noqa: S308 - every line is escaped
+
+
+def _more(left: int) -> str:
+    """Say how many characters are left out, if any."""
+    return f'… <span class="jmore">{left:,} more character{"" if left == 1 else "s"}</span> ' if left else ""
 
 
 def _lines(value: Any, pointer: str, depth: int, key: str, comma: str, marks: _Marks) -> Iterator[str]:
@@ -207,22 +216,26 @@ def _line(depth: int, content: str, errors: list[ValidationError], marks: _Marks
 
 
 def _key(name: str, most: int) -> str:
-    return f'<span class="jk">&quot;<bdi>{_plain(_inside(name, most))}</bdi>&quot;</span>: '
+    shown, more = _inside(name, most)
+    return f'<span class="jk">&quot;<bdi>{shown}</bdi>&quot;</span>{more}: '
 
 
 def _scalar(value: Any, most: int) -> str:
     if isinstance(value, str):
-        shown = _plain(_inside(value, most))
+        shown, more = _inside(value, most)
         marked = MARK_PATTERN.sub(lambda match: f'<span class="jr">{match.group()}</span>', shown)
-        return f'<span class="js">&quot;<bdi>{marked}</bdi>&quot;</span>'
+        return f'<span class="js">&quot;<bdi>{marked}</bdi>&quot;</span>{more}'
     if isinstance(value, dict | list):
         return "{}" if isinstance(value, dict) else "[]"
     return f'<span class="{_CLASSES.get(type_name(value), "jl")}">{escape(json.dumps(value))}</span>'
 
 
-def _inside(text: str, most: int) -> str:
-    """Write a string as JSON does, without its quotes."""
-    return json.dumps(elide_middle(text, most), ensure_ascii=False)[1:-1]
+def _inside(text: str, most: int) -> tuple[str, str]:
+    """Write a string as JSON does, without its quotes, and how much of it is left out."""
+    begin = beginning(text, most)
+    left = len(text) - len(begin)
+    written = _plain(json.dumps(begin, ensure_ascii=False)[1:-1])
+    return (f"{written}…", _more(left).removeprefix("…").rstrip()) if left else (written, "")
 
 
 def _plain(text: str) -> str:
@@ -267,7 +280,8 @@ def render_source(text: str, language: str = "", failing: Collection[int] = (), 
     With `near` a long one is shown only around its failing lines, or how it begins.
     """
     near = near and is_long_text(text)
-    lines = elide_middle(text, MAX_SOURCE).removesuffix("\n").split("\n")
+    begin = beginning(text, MAX_SOURCE)  # not its end as well, whose lines would bear wrong numbers
+    lines = begin.removesuffix("\n").split("\n")
     if near:
         lines = [elide_middle(line, NEAR_STRING) for line in lines]
     numbers = [number for number, _ in _numbered(lines)]
@@ -276,7 +290,7 @@ def render_source(text: str, language: str = "", failing: Collection[int] = (), 
     for number, html, is_failing in zip(numbers, _coloured(lines, language), fails, strict=True):
         bad = ' sbad"><span class="vh">Failing line: </span' if is_failing else '"'
         written.append(f'<span data-line="{number}" class="sline{bad}><bdi>{html}</bdi>\n</span>')
-    body = "".join(_near(written, fails) if near else written)
+    body = "".join(_near(written, fails) if near else written) + _more(len(text) - len(begin))
     return mark_safe(f'<pre class="text source"><code>{body}</code></pre>')  # noqa: S308 - every token is escaped
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from typing import Any, Final, cast
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
@@ -195,10 +196,7 @@ def edit_schema(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method != "POST":
         base = found.current_version
         initial = {"schema": written(shown_schema(base)) if base else "", "base": found.revision}
-        field = clean(request.GET.get("field", ""))
-        line = line_of(shown_schema(base), field) if base and field else None
-        back = QueryDict(request.GET.get("back", "")).urlencode() or f"tool={found.pk}"
-        return _editor(request, found, SchemaForm(initial=initial), field=field, line=line, back=back)
+        return _editor(request, found, SchemaForm(initial=initial))
     form = SchemaForm(request.POST)
     if not form.is_valid():
         return _editor(request, found, form, status=REFUSED)
@@ -280,8 +278,16 @@ def _tell(request: HttpRequest, done: Registration) -> None:
 
 
 def _editor(request: HttpRequest, found: Tool, form: SchemaForm, *, status: int = 200, **more: Any) -> HttpResponse:
-    base = found.current_version
+    base, field = found.current_version, clean(request.GET.get("field", ""))
+    text = (form["schema"].value() or "").replace("\r\n", "\n")
+    schema, _ = parse_json(text) if field else (None, None)
+    line = line_of(schema, field)
     context = {"tool": found, "form": form, "base": base, "is_sealed": base is not None and base.sealed is not None}
+    # Where one came from stays in the address, however often the schema is tried. In a text that is laid out in another
+    # way than ours the line of a place is not known.
+    back = QueryDict(request.GET.get("back", "")).urlencode() or (field and f"tool={found.pk}")
+    context |= {"field": field, "line": line if written(schema) == text else None, "is_described": line is not None,
+                "back": back, "way": urlencode({"field": field, "back": back})}  # fmt: skip
     return render(request, "tools/edit_schema.html", context | more, status=status)
 
 

@@ -52,6 +52,7 @@ class DueCall:
     call_id: str | None = None  # that an earlier request of the conversation has begun
     words: str = ""  # a person's, for the model
     is_over: bool = False  # a person said no
+    is_accepted: bool = False  # a person let it pass as it is
     is_repeated: bool = False  # valid, and told that it was made before
     tries: int = 0  # of this exchange, whoever judged them
 
@@ -80,8 +81,9 @@ class DueCall:
 
 @dataclass(slots=True)
 class ExchangeReport:
-    """Say what became of an answer: `outcome` is none, valid, observed, rescued, repaired, blocked or unchecked.
+    """Say what became of an answer.
 
+    `outcome` is none, valid, accepted, observed, rescued, repaired, blocked, unchecked or unavailable.
     `asked` counts how often the upstream was asked, `codes` are those of all mistakes, `call_ids` those of Blocked
     calls, `dialect` is that in which calls stood in the text, and `repeated` names tools that were called the same.
     """
@@ -214,6 +216,7 @@ class Exchange:
             if one.call.name in self._terms.unjudged or not self._contract.checks(one.call.name):
                 continue
             if self._conversation.lets_pass(one.call.name, one.call.arguments):
+                one.is_accepted = True
                 continue
             await self._verdict_on(one, self._output(one, account, answer.finish_reason))
             account |= {"tokens_in": None, "tokens_out": None, "seconds": None}  # of parallel calls the first has them
@@ -335,7 +338,7 @@ class Exchange:
                 one.verdict = one.verdict.reopened(guidance.max_attempts)
                 return
             if decision.entry.keeps_output:
-                one.verdict = one.verdict.accepted(arguments)
+                one.verdict, one.is_accepted = one.verdict.accepted(arguments), True
                 return
             one.call = replace(one.call, arguments=arguments, source=None)
             await self._verdict_on(one, self._output(one, {}, None))
@@ -354,12 +357,16 @@ class Exchange:
                 else:
                     self.report.outcome = "observed"
         is_rewritten = newest.is_rewritten and self._contract.enforces and not newest.choices
+        is_accepted = any(one.is_accepted for one in self._due)
         is_changed = len(self._answers) > 1 or self._words is not None or any(one.words for one in self._due)
         if not (blocked or is_changed or is_rewritten):
             if self.report.outcome == "none" and self._due:
-                self.report.outcome = "valid" if any(one.verdict for one in self._due) else "unchecked"
+                is_judged = any(one.verdict for one in self._due)
+                self.report.outcome = "accepted" if is_accepted else "valid" if is_judged else "unchecked"
             return Settled(newest)
-        self.report.outcome = "blocked" if blocked else "repaired" if len(self._answers) > 1 else "rescued"
+        # What a person accepted was not made right, however many answers it took until they were asked.
+        changed = "accepted" if is_accepted else "repaired" if len(self._answers) > 1 else "rescued"
+        self.report.outcome = "blocked" if blocked else changed
         for one in blocked:
             if one.verdict is not None and one.is_before_people and self._contract.service is not None:
                 self.report.call_ids.append(one.verdict.call_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC
 from typing import Any
 
 import pytest
@@ -361,3 +362,13 @@ def test_the_list_of_calls_says_of_how_many_attempts_only_where_more_may_come(ad
     page = admin.get("/admin/retrycontract/call/").content.decode()
     assert (">4<" in page, ">4 of 3<" in page) == (True, False)
     assert "Finds a part of a tool’s name" in page
+
+
+def test_times_are_written_as_the_desk_writes_them(admin: Client, answered: Call) -> None:
+    pages = every_page(admin)
+    at = answered.updated_at.astimezone(UTC)
+    for part in ("changelist", "change"):
+        body = pages[address(Call, part, *([answered.pk] if part == "change" else []))]
+        assert f"{at:%Y-%m-%d %H:%M:%S} UTC" in body
+    american = re.compile(r"\b(?:[ap]\.m\.|noon|midnight)|\b[A-Z][a-z]{2,8}\.? \d{1,2}, \d{4}")
+    assert {path: american.findall(body) for path, body in pages.items() if american.search(body)} == {}

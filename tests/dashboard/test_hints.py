@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.test import Client
@@ -119,6 +119,44 @@ def test_a_hint_outlives_the_call_that_it_came_from(desk: Client, mia: User) -> 
     page = text_of(desk.get("/hints/"))
     assert "/region VAL-008" in page
     assert "is forgotten" not in page
+
+
+def test_the_mistake_of_a_hint_is_said_for_all_whatever_the_newest_one_sent(desk: Client, mia: User) -> None:
+    stand(mia)
+    for wrong, asked in (
+        ({"service": "web", "region": "mars"}, "/region VAL-008 must be one of"),
+        ({"service": "web", "region": "mars-2"}, "/region VAL-008 must be one of"),
+    ):
+        submit(make_agent(), wrong)
+        page = text_of(desk.get("/hints/"))
+        assert asked in page
+        assert "mars" not in page
+        assert "europe" not in page
+
+
+def test_items_of_a_list_are_meant_wherever_they_stand(desk: Client, mia: User) -> None:
+    schema = {"type": "object", "properties": {"ids": {"type": "array", "items": {"type": "integer"}}}}
+    make_tool(make_agent(), "count", schema)
+    call = make_blocked(tool="count", output={"ids": [1, "two", 3, "four"]})
+    set_hint_from(answer(call, mia, text="Write numbers."), mia, now=timezone.now())
+    page = text_of(desk.get("/hints/"))
+    assert page.count("/ids/* VAL-002 must be an integer") == 1
+    assert "two" not in page
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ({"region": "eu-west-1"}, "/service VAL-001 is missing: a string"),
+        ({**RIGHT, "colour": "red"}, "/colour VAL-005 is not known: use one of the fields"),
+        ('{"service": "web", "region": ', "VAL-004"),
+    ],
+)
+def test_every_kind_of_mistake_has_its_words(desk: Client, mia: User, output: Any, said: str) -> None:
+    set_hint_from(answer(make_blocked(output=output), mia, text="Do it right."), mia, now=timezone.now())
+    page = text_of(desk.get("/hints/"))
+    assert said in page
+    assert "red" not in page.split("By mia")[0].replace("shared", "")
 
 
 def test_a_viewer_reads_without_the_switch(viewer: Client, mia: User) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from dashboard.call.call_history import editable
-from dashboard.shared.json_view import MAX_LINES, render_json, render_text
+from dashboard.shared.json_view import MAX_LINES, MAX_SOURCE, MAX_STRING, render_json, render_source, render_text
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.outputs.json_text import parse_json
@@ -109,6 +110,29 @@ def test_a_huge_value_is_cut_and_says_by_how_much() -> None:
     html = render_json(list(range(MAX_LINES + 40)))
     assert "… 42 more lines" in html
     assert html.count("\n") == MAX_LINES + 1  # with the line that says so
+
+
+@pytest.mark.parametrize("near", [False, True])
+@pytest.mark.parametrize("length", [MAX_STRING, MAX_STRING + 1, 180_000])
+@pytest.mark.parametrize("letter", ["x", "é", "👩‍🚀", '"'])
+def test_a_long_string_ends_in_an_ellipsis_and_says_how_much_is_left_out(letter: str, length: int, near: bool) -> None:
+    value = letter * (length // len(letter))
+    [line] = [line for line in lines(render_json({"k": value}, near=near)) if '"k"' in line]
+    assert "..." not in line
+    shown = re.fullmatch(r'  "k": "(.*?)(?:…" ([\d,]+) more characters?|")', line)
+    assert shown
+    kept = json.loads(f'"{shown[1]}"')
+    assert value.startswith(kept)
+    assert len(kept) % len(letter) == 0  # nothing that belongs together is parted
+    assert len(value) - len(kept) == int((shown[2] or "0").replace(",", ""))
+
+
+@pytest.mark.parametrize("near", [False, True])
+def test_a_long_text_or_file_says_how_much_is_left_out(near: bool) -> None:
+    text = "".join(f"line {number} ...\n" for number in range(20_000))
+    assert re.search(r"… <span class=\"jmore\">[\d,]+ more characters</span>", render_text(text, near=near))
+    assert f"{len(text) - MAX_SOURCE:,} more characters" in render_source(text, near=near)
+    assert "more character" not in render_source(text[:MAX_SOURCE]) + render_text(text[:1_000], near=near)
 
 
 def test_a_value_as_deep_as_outputs_may_be_is_shown() -> None:

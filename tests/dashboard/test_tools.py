@@ -6,6 +6,7 @@ import copy
 import json
 import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -271,3 +272,28 @@ def test_what_does_nothing_in_a_schema_is_told_beside_it(admin: Client, tool: To
     assert "At /properties/<b>/maxlength: `maxlength` is no keyword and does nothing; did you mean `maxLength`?" in text
     assert "Outputs are judged in a child process, and cut off when they take too long: The pattern '^(?!x)'" in text
     assert "<b>" not in page.content.decode().partition("</head>")[2].replace("<bdi>", "")
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        (json.dumps(WIDER, indent=2), "It is described in line"),
+        (json.dumps(WIDER), "The schema describes it;"),  # laid out in another way: no line is sure
+        ('{"type": "object"}', "The schema describes no such field;"),
+        ("{", "The schema describes no such field;"),
+    ],
+)
+def test_the_way_back_to_the_insights_stays_however_often_a_schema_is_tried(
+    admin: Client, tool: Tool, schema: str, says: str
+) -> None:
+    address = f"/tools/{tool.pk}/schema/?field=/region&back=range%3D30d%26by%3Dtokens"
+    page = admin.get(address)
+    for _ in range(2):
+        body = page.content.decode()
+        assert 'href="/insights/?range=30d&amp;by=tokens"' in body
+        action = unescape(re.findall(r'action="(/tools/[^"]*)"', body)[0])
+        page = admin.post(action, {"schema": schema.replace("\n", "\r\n"), "base": tool.revision, "step": "try"})
+        assert says in text_of(page)
+    # A mistake of the whole output has no field, and a way back all the same.
+    assert "Back to the insights" in text_of(admin.get(f"/tools/{tool.pk}/schema/?back=range%3D30d"))
+    assert "Back to the insights" not in text_of(admin.get(f"/tools/{tool.pk}/schema/"))

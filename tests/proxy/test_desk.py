@@ -279,6 +279,8 @@ def test_the_answer_waits_for_a_person(
         [call] = agent.calls(state="blocked")
         desk.answer(call.call_id, **fields)
         asking.join(60)
+        [told] = httpx2.get(f"{url}/retrycontract").json()["outcomes"]
+    assert (told["outcome"] == "accepted") is (decision == "accept")
     body = read(wire, way, found[0])
     paths = {"hint": ["b.txt"], "corrected": ["c.txt"], "accept": [7], "reject": []}[decision]
     assert [arguments["path"] for _, arguments in wire.calls_in(body)] == paths
@@ -368,7 +370,9 @@ def test_what_was_accepted_passes_once_and_is_judged_again_after_that(before: An
         [call] = agent.calls(state="blocked")
         desk.answer(call.call_id, text="Fine.", decision="accept")
         found = [chat.calls_in(json.loads(post(chat, url, chat.asking(chat.tool()), **named))) for _ in range(2)]
+        told = httpx2.get(f"{url}/retrycontract").json()["outcomes"]
     assert found == [[("read_file", WRONG)], []]
+    assert {one["outcome"]: one["count"] for one in told} == {"blocked": 2, "accepted": 1}
     assert len(up.asked) == 3 + 1 + 3
 
 

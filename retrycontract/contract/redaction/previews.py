@@ -120,6 +120,13 @@ def elide_middle(text: str, limit: int) -> str:
     return fit(text, limit, str)[0]
 
 
+def beginning(text: str, limit: int) -> str:
+    """Give at most `limit` code points from the start of a text, never cutting a grapheme cluster or a mark."""
+    if len(text) <= limit:
+        return text
+    return "".join(_take((match.group() for match in _UNIT.finditer(text[: limit + LONGEST_MARK])), limit, str))
+
+
 def fit(text: str, limit: int, show: Callable[[str], str]) -> tuple[str, bool]:
     """Show the text cluster by cluster in at most `limit` code points; also say whether it was shortened."""
     if len(text) <= limit:
