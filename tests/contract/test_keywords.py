@@ -17,7 +17,6 @@ from retrycontract.contract.checks.failure import Failure
 from retrycontract.contract.checks.keywords import explain
 from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.explaining.listing import Explainer
-from retrycontract.contract.schemas.type_expressions import FORMATS
 from retrycontract.contract.tool import CompiledTool
 from tests.contract.schema_findings import errors, findings, one
 
@@ -374,44 +373,3 @@ def test_what_fits_a_schema_has_no_errors(value: Any) -> None:
         "additionalProperties": False,
     }
     assert errors(schema, value, strict=True) == ()
-
-
-def formatted(schema: Any, value: str) -> list[Any]:
-    return violations(
-        CompiledTool.of(Tool(name="t", input_schema=schema)).schema, value, strict=True, sanitizer=ValueSanitizer()
-    )
-
-
-@pytest.mark.parametrize(
-    ("form", "value", "missing"),
-    [
-        ("date-time", "2026-11-23T10:00:00.5", "the zone is missing: Z or +01:00 at the end"),
-        ("date-time", "2026-11-23 10:00:00Z", "T and not a blank stands between date and time"),
-        ("date-time", "2026-11-23T10:00Z", "the seconds are missing"),
-        ("date-time", "2026-11-23", "the time and its zone are missing"),
-        ("date-time", "2026-11-23T10:00:00+0100", "the zone is not written as +01:00"),
-        ("date-time", "tomorrow", None),
-        ("time", "10:00:00", "the zone is missing: Z or +01:00 at the end"),
-        ("time", "10:00", "the seconds are missing"),
-        ("date", "2026-11-23T10:00:00Z", "a time follows the date"),
-        ("uri", "www.example.com/a", "the scheme is missing: https:// at the beginning"),
-        ("uuid", "1234", None),
-    ],
-)
-def test_what_a_value_lacks_of_its_format_is_told(form: str, value: str, missing: str | None) -> None:
-    (error,) = formatted({"format": form}, value)
-    assert error.message == f"Invalid format: {form}" + (f" ({missing})" if missing else "")
-
-
-@pytest.mark.parametrize("form", FORMATS)
-def test_every_format_that_is_asserted_has_a_valid_example_in_its_hint(form: str) -> None:
-    assert not formatted({"format": form}, FORMATS[form])
-    wrong = next(text for text in ("{", "\\", "^ (") if formatted({"format": form}, text))
-    (error,) = formatted({"format": form}, wrong)
-    assert (error.hint or "").endswith(f"in the format {form}, such as {FORMATS[form]}")
-
-
-def test_what_one_value_lacks_is_not_told_of_the_next() -> None:
-    schema = CompiledTool.of(Tool(name="t", input_schema={"items": {"format": "time"}})).schema
-    found = violations(schema, ["10:00:00", "10:00", "soon"], strict=True, sanitizer=ValueSanitizer())
-    assert [error.message.partition("(")[2][:11] for error in found] == ["the zone is", "the seconds", ""]

@@ -16,10 +16,8 @@ from django.utils import timezone
 
 from dashboard.shared.mistakes import by_pattern
 from dashboard.templatetags.desk import pointer
-from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Tool
 from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
-from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import expire_overdue
 from tests.dashboard.conftest import HTMX, logged_in, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
@@ -239,65 +237,6 @@ def test_a_call_says_how_many_others_wait_with_its_mistake_and_leads_to_all_of_t
     assert group in read_html(desk, call)
     answer(others[0], make_user("noah"))
     assert "1 other waits with this mistake." in read(desk, call)
-
-
-def test_a_poll_gets_nothing_while_nothing_changed(desk: Client) -> None:
-    call = make_blocked()
-    live = poll_address(desk.get(address(call)).content.decode())
-    assert desk.get(live, headers=HTMX).status_code == 204
-
-
-def test_a_poll_brings_a_new_attempt_and_never_the_form(desk: Client) -> None:
-    call = make_blocked()
-    live = poll_address(desk.get(address(call)).content.decode())
-    submit(make_agent(), WRONG, call=call)
-    response = desk.get(live, headers=HTMX)
-    html = response.content.decode()
-    assert "Attempt 4, while Blocked" in text_of(response)
-    assert "<form" not in html
-    assert "<textarea" not in html
-    assert "notice-warn" not in html
-    assert desk.get(poll_address(html), headers=HTMX).status_code == 204
-
-
-def test_a_poll_brings_delivery_and_acknowledgement(desk: Client, mia: User) -> None:
-    call = make_blocked()
-    given = answer(call, mia)
-    for step, word in ((mark_delivered, "Delivered"), (acknowledge_guidance, "confirmed")):
-        live = poll_address(desk.get(address(call)).content.decode())
-        step(given, now=timezone.now())
-        given.refresh_from_db()
-        assert word in text_of(desk.get(live, headers=HTMX))
-
-
-def test_a_poll_tells_the_one_who_types_that_somebody_else_was_first(desk: Client) -> None:
-    call = make_blocked()
-    live = poll_address(desk.get(address(call)).content.decode())
-    answer(call, make_user("noah"), text="Noah was here.")
-    response = desk.get(live, headers=HTMX)
-    assert 'id="answer-notice" role="status" hx-swap-oob="true"' in response.content.decode()
-    page = text_of(response)
-    assert "noah has answered this call" in page
-    assert "> Noah was here." in page
-
-
-def test_a_poll_tells_the_one_who_types_that_the_call_ended_or_asks_anew(desk: Client) -> None:
-    ended, again = make_blocked(), make_blocked()
-    lives = [poll_address(desk.get(address(call)).content.decode()) for call in (ended, again)]
-    cancel_call(ended, now=timezone.now())
-    answer(again, make_user("noah"), grant=1)
-    submit(make_agent(), WRONG, call=again)
-    assert "needs no answer any more: it is cancelled" in text_of(desk.get(lives[0], headers=HTMX))
-    assert "The agent has failed again and asks again." in text_of(desk.get(lives[1], headers=HTMX))
-
-
-def test_a_viewer_follows_without_a_form(viewer: Client) -> None:
-    call = make_blocked()
-    live = poll_address(viewer.get(address(call)).content.decode())
-    answer(call, make_user("noah"), Decision.REJECT, text="No.")
-    response = viewer.get(live, headers=HTMX)
-    assert "Rejected by noah" in text_of(response)
-    assert "answer-notice" not in response.content.decode()
 
 
 def test_operators_see_each_others_calls(desk: Client) -> None:

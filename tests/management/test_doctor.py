@@ -345,32 +345,6 @@ def test_a_backup_is_known_to_the_next_examination(service: Setup, tmp_path: Pat
     assert [finding.level for finding in found("backups")] == [Level.OK]
 
 
-@pytest.mark.parametrize("name", ["RETRYCONTRCT_HTTPS", "RETRYCONTRACTS_HTTPS", "retrycontract_HTTPS"])
-def test_a_variable_whose_first_word_is_misspelt_is_named(
-    service: Setup, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setenv(name, "true")
-    assert [(finding.level, finding.text) for finding in found("variables")] == [
-        (Level.WARN, f"Nothing reads {name}: did you mean RETRYCONTRACT_HTTPS?")
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "advice"),
-    [
-        ("retrycontract_max_attempts", "did you mean RETRYCONTRACT_MAX_ATTEMPTS?"),
-        ("RETRY_CONTRACT_MODE", "did you mean RETRYCONTRACT_MODE?"),
-        ("Retry_Contract_Redis_Uri", "did you mean RETRYCONTRACT_REDIS_URL?"),
-        ("RETRYCONTRCT_QQQQQQ", "docs/settings.md lists them all"),
-    ],
-)
-def test_a_variable_is_answered_with_one_that_exists(
-    service: Setup, monkeypatch: pytest.MonkeyPatch, name: str, advice: str
-) -> None:
-    monkeypatch.setenv(name, "3")
-    assert [finding.text for finding in found("variables")] == [f"Nothing reads {name}: {advice}"]
-
-
 def test_a_folder_that_nothing_needs_may_be_read_only(service: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     """A container with a read-only root, its keys in the environment and its database elsewhere."""
     service.set(data_dir=Path("/proc/self/nowhere"), database_url="postgresql://me:aZ3kQ9xW7b@db/x")
@@ -391,16 +365,6 @@ def test_settings_that_are_right_for_the_public_are_found_so(service: Setup) -> 
     assert finding == Finding(Level.OK, "hosts", "It answers to a.example over HTTPS.")
 
 
-def test_keys_that_are_given_need_no_file(service: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RETRYCONTRACT_SECRET_KEY", "given")
-    monkeypatch.setenv("RETRYCONTRACT_ENCRYPTION_KEYS_FILE", "/run/secrets/key")
-    lose_key(service)
-    assert [finding.text for finding in found("keys")] == [
-        "RETRYCONTRACT_SECRET_KEY is given.",
-        "RETRYCONTRACT_ENCRYPTION_KEYS is given.",
-    ]
-
-
 def test_a_broken_database_is_said_and_the_rest_is_left_out(service: Setup) -> None:
     connection.close()
     for end in ("-wal", "-shm"):
@@ -417,18 +381,3 @@ def test_collected_files_are_found(service: Setup) -> None:
     lose_a_static_file(service)
     (service.folder / "static/desk.0a1b.css").touch()
     assert [finding.level for finding in found("static files")] == [Level.OK]
-
-
-@pytest.mark.parametrize("name", ["RETRYCONTRACT_SECRET_KEY", "RETRYCONTRACT_SECRET_KEY_FILE"])
-def test_a_variable_that_is_empty_gives_no_key(service: Setup, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setenv(name, "")
-    lose_key(service)
-    finding = found("keys")[0]
-    assert (finding.level, "secret_key is gone" in finding.text) == (Level.FAIL, True)
-
-
-def test_a_file_that_is_empty_gives_no_key(service: Setup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "given").write_text("\n")
-    monkeypatch.setenv("RETRYCONTRACT_SECRET_KEY_FILE", str(tmp_path / "given"))
-    lose_key(service)
-    assert found("keys")[0].level is Level.FAIL

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
 import pytest
 from django.apps import apps
 from django.db import IntegrityError, connection, transaction
-from django.db.models import ProtectedError, UniqueConstraint
+from django.db.models import ProtectedError, QuerySet, UniqueConstraint
 from django.utils import timezone
 
 from retrycontract.contract.decisions import Decision
@@ -37,6 +39,7 @@ from tests.factories import answer, make_agent, make_blocked, make_tool, make_us
 from tests.store.desk_constraints import DESK_BREAKS
 
 pytestmark = pytest.mark.django_db
+NOW = timezone.now()
 
 
 def blocked_attempts() -> list[Attempt]:
@@ -48,36 +51,8 @@ def repeat_a_number() -> None:
     Attempt.objects.filter(pk=second.pk).update(number=first.number)
 
 
-def invent_an_attempt_state() -> None:
-    Attempt.objects.filter(pk=blocked_attempts()[0].pk).update(state="lost")
-
-
-def keep_the_text_of_a_judged_attempt() -> None:
-    Attempt.objects.filter(pk=blocked_attempts()[0].pk).update(sealed=b"text")
-
-
 def lock_a_name_that_never_failed() -> None:
     FailedLogins.objects.create(key_hash="k", last_at=timezone.now(), locked_until=timezone.now())
-
-
-def queue_an_attempt_without_its_text() -> None:
-    Attempt.objects.filter(pk=blocked_attempts()[0].pk).update(state="queued")
-
-
-def judge_without_a_verdict() -> None:
-    Attempt.objects.filter(pk=blocked_attempts()[0].pk).update(is_valid=None)
-
-
-def judge_without_a_time() -> None:
-    Attempt.objects.filter(pk=blocked_attempts()[0].pk).update(judged_at=None)
-
-
-def invent_a_call_state() -> None:
-    Call.objects.filter(pk=make_blocked().pk).update(state="stuck")
-
-
-def block_without_a_time() -> None:
-    Call.objects.filter(pk=make_blocked().pk).update(blocked_at=None)
 
 
 def open_a_second_escalation() -> None:
@@ -89,28 +64,8 @@ def repeat_a_round() -> None:
     Escalation.objects.create(call=make_blocked(), round=1, text="again", state="expired", opened_at=now, closed_at=now)
 
 
-def invent_an_escalation_state() -> None:
-    Escalation.objects.filter(call=make_blocked()).update(state="forgotten", closed_at=timezone.now())
-
-
-def close_without_a_time() -> None:
-    Escalation.objects.filter(call=make_blocked()).update(state="answered")
-
-
-def leave_open_with_a_closing_time() -> None:
-    Escalation.objects.filter(call=make_blocked()).update(closed_at=timezone.now())
-
-
 def given_guidance() -> Guidance:
     return answer(make_blocked(), make_user(), Decision.HINT)
-
-
-def invent_a_decision() -> None:
-    Guidance.objects.filter(pk=given_guidance().pk).update(decision="maybe")
-
-
-def grant_more_than_five() -> None:
-    Guidance.objects.filter(pk=given_guidance().pk).update(granted=6)
 
 
 def keep_a_stage_of_an_answer_twice() -> None:
@@ -135,18 +90,6 @@ def register_a_name_twice() -> None:
     tool.save(force_insert=True)
 
 
-def invent_a_kind() -> None:
-    Tool.objects.filter(pk=make_tool(make_agent()).pk).update(kind="poem")
-
-
-def allow_eleven_attempts() -> None:
-    Tool.objects.filter(pk=make_tool(make_agent()).pk).update(max_attempts=11)
-
-
-def allow_no_attempt() -> None:
-    Tool.objects.filter(pk=make_tool(make_agent()).pk).update(max_attempts=0)
-
-
 def repeat_a_public_id() -> None:
     call = make_blocked()
     Call.objects.create(
@@ -165,18 +108,6 @@ def repeat_a_schema() -> None:
     assert version is not None
     version.pk, version.number = None, 2
     version.save(force_insert=True)
-
-
-def wait_longer_than_a_year() -> None:
-    Tool.objects.filter(pk=make_tool(make_agent()).pk).update(expires_after=timedelta(days=366))
-
-
-def wait_no_time() -> None:
-    Tool.objects.filter(pk=make_tool(make_agent()).pk).update(expires_after=timedelta())
-
-
-def accept_what_nobody_answered() -> None:
-    Tool.objects.filter(pk=make_tool(make_agent()).pk).update(on_expiry="accept")
 
 
 def made_message(**changes: object) -> OutboxMessage:
@@ -302,31 +233,60 @@ def name_one_tool_for_all() -> None:
     summed(is_whole=True)
 
 
+def attempt() -> QuerySet[Attempt]:
+    return Attempt.objects.filter(pk=blocked_attempts()[0].pk)
+
+
+def call() -> QuerySet[Call]:
+    return Call.objects.filter(pk=make_blocked().pk)
+
+
+def escalation() -> QuerySet[Escalation]:
+    return Escalation.objects.filter(call=make_blocked())
+
+
+def guidance() -> QuerySet[Guidance]:
+    return Guidance.objects.filter(pk=given_guidance().pk)
+
+
+def tool() -> QuerySet[Tool]:
+    return Tool.objects.filter(pk=make_tool(make_agent()).pk)
+
+
+def change(made: Callable[[], QuerySet[Any]], changes: dict[str, Any]) -> None:
+    made().update(**changes)
+
+
+# What a row that may be is changed into: its constraint, what that is, the row, the change.
+CHANGES: list[tuple[str, str, Callable[[], QuerySet[Any]], dict[str, Any]]] = [
+    ("attempt_state_known", "invent_an_attempt_state", attempt, {"state": "lost"}),
+    ("attempt_sealed_until_judged", "keep_the_text_of_a_judged_attempt", attempt, {"sealed": b"text"}),
+    ("attempt_sealed_until_judged", "queue_an_attempt_without_its_text", attempt, {"state": "queued"}),
+    ("attempt_judged_has_verdict", "judge_without_a_verdict", attempt, {"is_valid": None}),
+    ("attempt_judged_has_verdict", "judge_without_a_time", attempt, {"judged_at": None}),
+    ("call_state_known", "invent_a_call_state", call, {"state": "stuck"}),
+    ("call_blocked_has_time", "block_without_a_time", call, {"blocked_at": None}),
+    ("escalation_state_known", "invent_an_escalation_state", escalation, {"state": "forgotten", "closed_at": NOW}),
+    ("escalation_closed_has_time", "close_without_a_time", escalation, {"state": "answered"}),
+    ("escalation_closed_has_time", "leave_open_with_a_closing_time", escalation, {"closed_at": NOW}),
+    ("guidance_decision_known", "invent_a_decision", guidance, {"decision": "maybe"}),
+    ("guidance_grant_range", "grant_more_than_five", guidance, {"granted": 6}),
+    ("tool_kind_known", "invent_a_kind", tool, {"kind": "poem"}),
+    ("tool_max_attempts_range", "allow_eleven_attempts", tool, {"max_attempts": 11}),
+    ("tool_max_attempts_range", "allow_no_attempt", tool, {"max_attempts": 0}),
+    ("tool_expires_after_range", "wait_longer_than_a_year", tool, {"expires_after": timedelta(days=366)}),
+    ("tool_expires_after_range", "wait_no_time", tool, {"expires_after": timedelta()}),
+    ("tool_on_expiry_known", "accept_what_nobody_answered", tool, {"on_expiry": "accept"}),
+]
+
+
 BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("attempt_unique_number", repeat_a_number),
-    ("attempt_state_known", invent_an_attempt_state),
-    ("attempt_sealed_until_judged", keep_the_text_of_a_judged_attempt),
     ("failedlogins_locked_has_failures", lock_a_name_that_never_failed),
-    ("attempt_sealed_until_judged", queue_an_attempt_without_its_text),
-    ("attempt_judged_has_verdict", judge_without_a_verdict),
-    ("attempt_judged_has_verdict", judge_without_a_time),
     ("call_unique_public_id", repeat_a_public_id),
-    ("call_state_known", invent_a_call_state),
-    ("call_blocked_has_time", block_without_a_time),
     ("escalation_one_open", open_a_second_escalation),
     ("escalation_unique_round", repeat_a_round),
-    ("escalation_state_known", invent_an_escalation_state),
-    ("escalation_closed_has_time", close_without_a_time),
-    ("escalation_closed_has_time", leave_open_with_a_closing_time),
-    ("guidance_decision_known", invent_a_decision),
-    ("guidance_grant_range", grant_more_than_five),
     ("tool_unique_name", register_a_name_twice),
-    ("tool_kind_known", invent_a_kind),
-    ("tool_max_attempts_range", allow_eleven_attempts),
-    ("tool_max_attempts_range", allow_no_attempt),
-    ("tool_expires_after_range", wait_longer_than_a_year),
-    ("tool_expires_after_range", wait_no_time),
-    ("tool_on_expiry_known", accept_what_nobody_answered),
     ("outbox_channel_known", send_by_an_unknown_channel),
     ("outbox_one_end", deliver_what_was_given_up),
     ("idempotency_key_unique", remember_a_request_twice),
@@ -356,7 +316,11 @@ BREAKS: list[tuple[str, Callable[[], None]]] = [
 ]
 
 
-@pytest.mark.parametrize(("constraint", "attempt_to"), BREAKS, ids=[work.__name__ for _, work in BREAKS])
+CASES = [pytest.param(constraint, partial(change, *row), id=name) for constraint, name, *row in CHANGES]
+CASES += [pytest.param(constraint, work, id=work.__name__) for constraint, work in BREAKS]
+
+
+@pytest.mark.parametrize(("constraint", "attempt_to"), CASES)
 def test_the_database_refuses_to(constraint: str, attempt_to: Callable[[], None]) -> None:
     # History is guarded by triggers of its own, which speak before the constraints do.
     with pytest.raises(IntegrityError) as refused, transaction.atomic(), forgetting():
@@ -367,12 +331,12 @@ def test_the_database_refuses_to(constraint: str, attempt_to: Callable[[], None]
 
 
 def constraints() -> dict[str, object]:
-    models = apps.get_app_config("retrycontract").get_models()
-    return {constraint.name: constraint for model in models for constraint in model._meta.constraints}
+    ours = apps.get_app_config("retrycontract").get_models()
+    return {constraint.name: constraint for model in ours for constraint in model._meta.constraints}
 
 
 def test_every_constraint_is_broken_here() -> None:
-    assert {name for name, _ in BREAKS} == set(constraints())
+    assert {case.values[0] for case in CASES} == set(constraints())
 
 
 def test_one_escalation_has_one_answer_at_most() -> None:
