@@ -251,7 +251,7 @@ def log(request: HttpRequest) -> HttpResponse:
     since = timezone.now() - PERIODS[period] if period in PERIODS else None
     filters = ResponseFilters(
         status=ResponseStatus(status) if status in list(ResponseStatus) else None,
-        task_id=task.strip()[:MAX_SEARCH].replace("\x00", "\ufffd") or None,
+        task_id=task.strip()[:MAX_SEARCH] or None,
         since=since,
     )
     try:

@@ -185,7 +185,7 @@ def unread(query: QueryDict, read: Mapping[str, bool]) -> list[str]:
 
 def clean(text: str) -> str:
     """Give what was asked for as it would be stored."""
-    return safe_identifier(text.strip()[:MAX_SEARCH].replace("\x00", "\ufffd"))  # PostgreSQL refuses NUL
+    return safe_identifier(text.strip()[:MAX_SEARCH])
 
 
 def plain(names: Iterable[str]) -> list[str]:

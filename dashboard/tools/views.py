@@ -151,7 +151,7 @@ Unusable = (InvalidSchema, UnknownLanguageError, MissingGrammarError, ChildUnava
 def tools(request: HttpRequest) -> HttpResponse:
     """List the tools."""
     span = TimeRange.of(request.GET.get("range", ""), timezone.now())
-    search = request.GET.get("q", "").strip()[:MAX_SEARCH].replace("\x00", "\ufffd")
+    search = request.GET.get("q", "").strip()[:MAX_SEARCH]
     lines = list_tools(span, search=search)
     context = {"span": span, "lines": lines, "q": visible(search), "may_edit": is_staff(request.user),
                "is_cut": len(lines) == MOST_TOOLS, "unread": _unread(request, "q"),

@@ -85,22 +85,34 @@ class RequestLog:
 class SafeQueries:
     """Keep secrets out of what the desk's pages repeat of their addresses: links, and what was looked for.
 
-    They take the form in which identifiers are stored, so that what is looked for is found.
+    They take the form in which identifiers are stored, so that what is looked for is found. NUL, for which PostgreSQL
+    refuses to look, becomes the sign that stands for no character, in forms as well.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        query = request.META.get("QUERY_STRING", "")
-        if query and not request.path_info.startswith(TYPED_AS_MEANT):
-            asked = [(name, value) for name, values in request.GET.lists() for value in values]
-            safe = [(safe_identifier(name), safe_identifier(value)) for name, value in asked]
-            if safe != asked:
+        if request.META.get("QUERY_STRING"):
+            as_meant = request.path_info.startswith(TYPED_AS_MEANT)
+            if safe := _changed(request.GET, _without_nul if as_meant else lambda t: safe_identifier(_without_nul(t))):
                 # Both: the request keeps the GET that was read above, and links are written from the text.
-                request.META["QUERY_STRING"] = urlencode(safe)
-                request.GET = QueryDict(urlencode(safe))
+                request.META["QUERY_STRING"] = safe
+                request.GET = QueryDict(safe)
+        if request.method == "POST" and (safe := _changed(request.POST, _without_nul)):
+            request.POST = QueryDict(safe)
         return self._get_response(request)
+
+
+def _without_nul(text: str) -> str:
+    return text.replace("\0", "\ufffd")
+
+
+def _changed(fields: QueryDict, change: Callable[[str], str]) -> str:
+    """Write names and values anew; empty where all stay as they are."""
+    asked = [(name, value) for name, values in fields.lists() for value in values]
+    safe = [(change(name), change(value)) for name, value in asked]
+    return urlencode(safe) if safe != asked else ""
 
 
 class HeadOfApi:

@@ -184,7 +184,7 @@ PAGES: Final[dict[str, str]] = {
     "POST code": "a code",
     "POST reason": "a reason to put off",
     "POST step": "a schema that is tried",
-    "POST mistake": OURS,  # compared, and kept nowhere
+    "POST mistake": "a mistake of a group",
     "POST text": "words that are kept",
     "POST then": "a refused answer",
     "POST time_zone": "a time zone",

@@ -116,6 +116,8 @@ NOT_KEPT: dict[str, tuple[str, dict[str, str]]] = {
         "decision": "hint", "text": "@@", "arguments": "@@", "escalation": "@@"}),
     "a refused answer": ("/calls/{call}/", {"decision": "@@", "text": "@@", "grant": "@@", "then": "@@"}),
     "a call of a group": ("/calls/{call}/group/", {"decision": "hint", "text": "t", "call": "@@"}),
+    "a mistake of a group": ("/calls/{call}/group/", {
+        "decision": "hint", "text": "t", "mistake": "@@", "call": "{call}"}),
     "a fix of a group": ("/calls/{call}/group/", {"decision": "corrected", "fix": "@@", "call": "{call}"}),
     "an agent of the desk": ("/agents/new/", {"name": "@@", "namespace": "@@"}),
     "a tool that is tried": ("/playground/", {"name": "@@", "schema": "@@", "output": "@@", "base": "@@"}),

@@ -12,6 +12,7 @@ from django.utils import timezone
 from dashboard.inbox import group_answer
 from retrycontract.store.models import Call, Guidance, StandingHint
 from retrycontract.usecases.calls.claim_call import claim_call, snooze_call
+from tests.canaries.places import canary
 from tests.dashboard.conftest import HTMX, text_of
 from tests.factories import answer, make_agent, make_blocked, make_tool, make_user, submit
 
@@ -90,6 +91,24 @@ def test_the_mistake_that_the_page_showed_is_answered_though_its_first_call_made
     assert "1 call waits with this mistake" in text
     assert [hint.fingerprint for hint in StandingHint.objects.all()] == [shown[1]]
     assert [one.call_id for one in Guidance.objects.all()] == [second.pk]
+
+
+@pytest.mark.parametrize(
+    "word", [canary("a mistake of a group"), '"><script>alert(1)</script>', "0" * 16, "\0", "é" * 99]
+)
+@pytest.mark.parametrize("more", [{"preview": "yes"}, {"all": "yes"}, {"call": []}, {"standing": "on"}])
+def test_a_mistake_that_no_page_showed_is_not_given_back_and_gets_no_answer(
+    desk: Client, word: str, more: dict[str, Any]
+) -> None:
+    calls = make_group(2)
+    typed = HINT | {"mistake": word, "call": ids(*calls)} | more
+    for headers in ({}, HTMX):
+        page = desk.post(page_of(calls[0]), typed, headers=headers).content.decode()
+        assert page
+        assert word not in page
+        assert "alert(1)" not in page
+    assert not Guidance.objects.exists()
+    assert not StandingHint.objects.exists()
 
 
 def test_the_preview_is_the_text_that_the_first_of_them_reads(desk: Client) -> None:
