@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
+
+from django.db.models import Model
+from pydantic import BaseModel
 
 from retrycontract.api import schemas
 from retrycontract.contract.decisions import Decision
@@ -13,6 +16,7 @@ from retrycontract.contract.outputs import Kind
 from retrycontract.store.models import Attempt, Call, Guidance
 
 PREFIX = "/api/v1"
+Form = TypeVar("Form", bound=BaseModel)
 
 
 def links(call: Call) -> schemas.Links:
@@ -63,20 +67,12 @@ def tool_result(attempt: Attempt, provider_id: str | None = None) -> ToolResult 
 
 def summary(found: Call) -> schemas.CallSummary:
     """Give a call without its history."""
-    return schemas.CallSummary(
+    return _of(
+        schemas.CallSummary,
+        found,
         call_id=found.public_id,
-        kind=found.kind,
         tool=found.tool_name,
         state=CallState(found.state),
-        session_id=found.session_id,
-        task_id=found.task_id,
-        correlation_id=found.correlation_id,
-        model=found.model,
-        attempts_made=found.attempts_made,
-        attempts_allowed=found.attempts_allowed,
-        created_at=found.created_at,
-        updated_at=found.updated_at,
-        expires_at=found.expires_at,
         links=links(found),
     )
 
@@ -89,39 +85,11 @@ def call(found: Call) -> schemas.CallOut:
         schema_hash=found.version.schema_hash if found.version else None,
         context=found.context,
         attempts=[
-            schemas.AttemptOut(
-                number=attempt.number,
-                tool_call_id=attempt.tool_call_id,
-                turn=attempt.turn,
-                state=attempt.state,
-                status=attempt.status,
-                is_valid=attempt.is_valid,
-                errors=[_error(data) for data in attempt.errors_json],
-                output=attempt.output,
-                feedback=attempt.feedback,
-                submitted_at=attempt.submitted_at,
-                judged_at=attempt.judged_at,
-                model=attempt.model,
-                prompt=attempt.prompt,
-                said=attempt.said,
-                tokens_in=attempt.tokens_in,
-                tokens_out=attempt.tokens_out,
-                seconds=attempt.seconds,
-                finish_reason=attempt.finish_reason,
-                api_error=attempt.api_error,
-                traceparent=attempt.traceparent,
-            )
+            _of(schemas.AttemptOut, attempt, errors=[_error(data) for data in attempt.errors_json])
             for attempt in found.attempts.order_by("number")
         ],
         escalations=[
-            schemas.EscalationOut(
-                id=escalation.public_id,
-                round=escalation.round,
-                state=escalation.state,
-                text=escalation.text,
-                opened_at=escalation.opened_at,
-                closed_at=escalation.closed_at,
-            )
+            _of(schemas.EscalationOut, escalation, id=escalation.public_id)
             for escalation in found.escalations.order_by("round")
         ],
     )
@@ -149,18 +117,15 @@ def expiry(found: Call) -> str | None:
 def guidance(given: Guidance) -> schemas.GuidanceOut:
     """Give an operator's answer as the agent takes it."""
     base = given.base
-    return schemas.GuidanceOut(
-        id=given.pk,
+    return _of(
+        schemas.GuidanceOut,
+        given,
         decision=Decision(given.decision),
         text=given.rendered,
         operator_text=given.text,
-        arguments=given.arguments,
-        patch=given.patch,
         base=schemas.BaseOut(attempt=base.number, hash=base.output_hash) if base else None,
-        granted=given.granted,
         next_attempt=given.call.attempts_made + 1,
         max_attempts=given.call.attempts_allowed,
-        given_at=given.given_at,
         acknowledged=given.acknowledged_at is not None,
     )
 
@@ -168,6 +133,11 @@ def guidance(given: Guidance) -> schemas.GuidanceOut:
 def is_waiting_for_guidance(found: Call) -> bool:
     """Tell whether only a person can move the call on."""
     return found.state == CallState.BLOCKED
+
+
+def _of(form: type[Form], row: Model, **others: Any) -> Form:
+    """Give what a row holds under the same names, and others."""
+    return form(**{name: getattr(row, name) for name in form.model_fields if name not in others}, **others)
 
 
 def _error(data: dict[str, Any]) -> schemas.ErrorOut:
