@@ -42,7 +42,7 @@ COLLECTIONS: Final = (10_000, 3, 300)
 # Requests that wait for a child process, or whose body alone keeps a thread for long: nobody else waits behind them.
 SLOW_THREADS: Final = 4
 SLOW_BYTES: Final = 16_384
-LARGE_BYTES: Final = 65_536  # of an attempt; to read and seal more takes 10 to 200 ms of the interpreter
+LARGE_BYTES: Final = 65_536  # of an attempt; to read and seal more takes 10 to 200 ms of the interpreter, less up to 20
 API_THREADS_ON_POSTGRESQL: Final = 4  # it has many writers; SQLite's one is quickest with one thread
 
 
@@ -88,7 +88,7 @@ def _front_of_house() -> FrontOfHouse:
         page_threads=service.dashboard_threads,
         slow_threads=SLOW_THREADS,
         is_slow=_is_slow,
-        is_large=_is_large,
+        turn_of=_turn_of,
         max_body_bytes=service.max_body_bytes,
     )
     from retrycontract.api.routes import answer_of_news  # models: only once Django is set up
@@ -102,9 +102,14 @@ def _is_slow(method: str, path: bytes, size: int) -> bool:
     return checks_schema or size > SLOW_BYTES
 
 
-def _is_large(method: str, path: bytes, size: int) -> bool:
-    """Tell an attempt that is read for long and waits for no child process."""
-    return size > LARGE_BYTES and method == "POST" and path == b"/api/v1/calls"
+def _turn_of(method: str, path: bytes, size: int) -> str:
+    """Name the turn of an attempt that is read for long and waits for no child process: the larger ones' is their own.
+
+    They wait for nothing but the interpreter, and several at once would take it from everybody else.
+    """
+    if size <= SLOW_BYTES or method != "POST" or path != b"/api/v1/calls":
+        return ""
+    return "large" if size > LARGE_BYTES else "middle"
 
 
 def _with_mcp(front: FrontOfHouse) -> Any:

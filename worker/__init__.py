@@ -81,10 +81,14 @@ class OutboxDrain:
 
     def stop(self, timeout: float = 10) -> None:
         """Stop after the messages in hand; what is left is found at the next start."""
-        self._stopping.set()
+        self.call_off()
         end = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(end - time.monotonic(), 0))
+
+    def call_off(self) -> None:
+        """Let the threads end after the messages in hand, without waiting for them."""
+        self._stopping.set()
 
     def _run(self) -> None:
         # Imported here: Celery loads its worker's modules before Django is ready.

@@ -26,6 +26,7 @@ logger = logging.getLogger("retrycontract")
 # A ring that was heard is acted on in milliseconds; with a full queue this long is nothing unusual either.
 PATIENCE: Final = timedelta(seconds=5)
 LONGEST_PAUSE: Final = 60.0  # between two rings for one attempt
+LONGEST_STOP: Final = 5.0  # seconds that a worker waits for its sweep and its courier together
 
 
 class Reminders:
@@ -67,8 +68,12 @@ class Sweeper:
 
     def stop(self, timeout: float = 5) -> None:
         """End the thread."""
-        self._stopping.set()
+        self.call_off()
         self._thread.join(timeout)
+
+    def call_off(self) -> None:
+        """Let the thread end after what it has in hand, without waiting for it."""
+        self._stopping.set()
 
     def beat(self) -> None:
         """Give a sign of life."""
@@ -137,8 +142,11 @@ class SweeperStep(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery has 
         self._courier.start()
 
     def stop(self, parent: Any) -> None:  # noqa: ARG002
-        """Stop sweeping."""
+        """Stop sweeping; what hangs in a server that is away ends with the process."""
         if self._sweeper is not None and self._courier is not None:
-            self._sweeper.stop()
-            self._courier.stop()
+            end = time.monotonic() + LONGEST_STOP
+            for thread in (self._sweeper, self._courier):
+                thread.call_off()
+            for thread in (self._sweeper, self._courier):
+                thread.stop(max(end - time.monotonic(), 0))
             self._sweeper = self._courier = None

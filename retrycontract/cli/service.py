@@ -92,8 +92,9 @@ def worker(concurrency: int) -> None:
     start_django()
     logging.captureWarnings(capture=True)
     celery: Any = import_module("worker.celery")
-    # Workers need not know of each other: the database says who has which attempt.
-    options = ("--without-gossip", "--without-mingle", "--concurrency", str(concurrency))
+    # Workers need not know of each other: the database says who has which attempt. A heartbeat that a silent Redis does
+    # not take would keep a worker from ending.
+    options = ("--without-gossip", "--without-mingle", "--without-heartbeat", "--concurrency", str(concurrency))
     celery.app.start(["--quiet", "worker", *options])
 
 

@@ -113,7 +113,8 @@ class WsgiBridge:
 
     Paths under `api_prefix` run on a pool of their own, so that slow pages never queue before submits. It has
     one thread by default: one writer is quicker than several that fight for SQLite's lock. Of these, what `is_slow`
-    tells by method, path and size of the body runs on a third pool, and what `is_large` tells in a thread of its own.
+    tells by method, path and size of the body runs on a third pool. What `turn_of` gives a name runs in one thread with
+    all of that name.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class WsgiBridge:
         page_threads: int = 4,
         slow_threads: int = 1,
         is_slow: Callable[[str, bytes, int], bool] = lambda *_: False,
-        is_large: Callable[[str, bytes, int], bool] = lambda *_: False,
+        turn_of: Callable[[str, bytes, int], str] = lambda *_: "",
         max_body_bytes: int,
         api_prefix: str = "/api/",
     ) -> None:
@@ -134,8 +135,8 @@ class WsgiBridge:
         self._is_slow = is_slow
         # Nothing there waits for anything but the interpreter, so that more threads would do no more, and take it
         # from all others in turn.
-        self._large = ThreadPoolExecutor(1, thread_name_prefix="large")
-        self._is_large = is_large
+        self._turns: dict[str, ThreadPoolExecutor] = {}
+        self._turn_of = turn_of
         self._pages = ThreadPoolExecutor(page_threads, thread_name_prefix="page")
         # A password is made to be dear to check: six who guess would hold every thread of the pages. One at a time
         # leaves the other processor to agents, and nobody who logs in feels it.
@@ -183,7 +184,8 @@ class WsgiBridge:
         pool = self._logins if is_login else self._pages
         if self.is_api(scope):
             request = scope["method"], _path(scope), len(body)
-            pool = self._large if self._is_large(*request) else self._slow if self._is_slow(*request) else self._api
+            turn = self._turn_of(*request)
+            pool = self._turn(turn) if turn else self._slow if self._is_slow(*request) else self._api
         return await asyncio.get_running_loop().run_in_executor(pool, self._run, scope, body)
 
     def is_api(self, scope: Scope) -> bool:
@@ -192,8 +194,13 @@ class WsgiBridge:
 
     def close(self) -> None:
         """Let the threads end; requests that have not begun are dropped, nobody waits for them any more."""
-        for pool in (self._api, self._slow, self._large, self._pages, self._logins):
+        for pool in (self._api, self._slow, *self._turns.values(), self._pages, self._logins):
             pool.shutdown(wait=False, cancel_futures=True)
+
+    def _turn(self, name: str) -> ThreadPoolExecutor:
+        if name not in self._turns:
+            self._turns[name] = ThreadPoolExecutor(1, thread_name_prefix=name)
+        return self._turns[name]
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
         declared = dict(scope["headers"]).get(b"content-length", b"")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.exceptions import EmptyResultSet
 from django.db import models
 
-from retrycontract.contract.json_types import STORED, WrittenJSON, write_json
+from retrycontract.contract.json_types import STORED, WrittenJSON, WrittenList, write_json
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no letter that reads as a digit
 LENGTH = 26
@@ -63,7 +63,7 @@ class JSONText(models.TextField):  # type: ignore[type-arg]  # the class takes n
 
     def get_prep_value(self, value: Any) -> str | None:
         """Write a value as ASCII JSON, unless it is written so; NaN and infinity are refused."""
-        if isinstance(value, WrittenJSON):
+        if isinstance(value, WrittenJSON | WrittenList):
             return value.text
         return None if value is None else write_json(value, **STORED)
 

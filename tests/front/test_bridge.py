@@ -197,24 +197,27 @@ def test_a_header_with_an_underscore_cannot_pass_for_the_one_with_a_dash(port: i
     assert echo["HTTP_X_REAL_NAME"] == "proxy"
 
 
-def test_large_requests_are_read_one_at_a_time_and_hold_up_no_other() -> None:
-    large, most, others = threading.Semaphore(1), list[bool](), threading.Event()
+def test_requests_of_one_turn_are_read_one_at_a_time_and_hold_up_no_other() -> None:
+    turns = {"20": threading.Semaphore(1), "12": threading.Semaphore(1)}
+    most, others, both = list[bool](), threading.Event(), threading.Barrier(2, timeout=10)
 
     def app(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         start_response("200 OK", [])
         if environ["CONTENT_LENGTH"] == "0":
             others.set()
             return []
-        is_alone = large.acquire(blocking=False)
+        turn = turns[environ["CONTENT_LENGTH"]]
+        is_alone = turn.acquire(blocking=False)
         most.append(is_alone)
+        both.wait()
         others.wait(10)
         if is_alone:
-            large.release()
+            turn.release()
         return []
 
     async def ask() -> None:
-        bridge = WsgiBridge(app, slow_threads=4, is_large=lambda *request: request[2] > 10, max_body_bytes=LIMIT)
-        sent = [bridge.ask(http_scope("/api/x", method="POST"), b"x" * size) for size in (20, 20, 20, 20, 0)]
+        bridge = WsgiBridge(app, slow_threads=4, turn_of=lambda *request: str(request[2] or ""), max_body_bytes=LIMIT)
+        sent = [bridge.ask(http_scope("/api/x", method="POST"), b"x" * size) for size in (20, 20, 12, 12, 0)]
         await asyncio.gather(*sent)
         bridge.close()
 

@@ -103,6 +103,7 @@ class ScaledService(Service):
             "worker",
             "--without-gossip",
             "--without-mingle",
+            "--without-heartbeat",
         ]
         command += ["--concurrency", "1", "--loglevel", "WARNING", "--hostname", f"worker{number}@test"]
         return self._start(*command)

@@ -143,6 +143,32 @@ def test_no_writer_waits_while_a_large_output_is_read_through(settings: Settings
     assert {"has_redaction", "text_of"}.isdisjoint(within)
 
 
+@pytest.mark.usefixtures("shared_database")
+def test_no_writer_waits_while_a_thousand_errors_are_put_in_order_folded_and_written(settings: Settings) -> None:
+    configure(settings)
+    agent, within = make_agent(), list[str]()
+    make_tool(agent, schema={"properties": {"a": {"items": {"type": "string"}}}})
+
+    def look(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and connection.in_atomic_block:
+            within.append(frame.f_code.co_name)
+
+    sys.setprofile(look)
+    try:
+        attempt = send_and_judge(agent, {"a": [*range(20_000)]})
+    finally:
+        sys.setprofile(None)
+    assert (len(attempt.errors_json), attempt.is_dear) == (1_001, True)
+    assert "fill_in" in within
+    assert {"_folded", "sort_key", "fingerprint"}.isdisjoint(within)
+    assert within.count("from_json") == 0
+
+
+def test_who_registers_a_tool_compiles_it_so_that_no_attempt_waits_for_that() -> None:
+    done = register_tool(make_agent(), "t", {"properties": {"a": {"type": "string"}}}, now=NOON)
+    assert {"is_judged_apart", "compiled"} <= vars(pinned(done.tool, done.version, "tool_call")).keys()
+
+
 LARGE: dict[str, Any] = {"a": [{"name": f"value {number}"} for number in range(4_000)], "note": "lorem ipsum " * 20_000}
 MANY = 2_000  # values, or characters of what is read as JSON
 
@@ -243,7 +269,7 @@ def test_a_lease_leaves_a_large_row_where_it_is(file_database: Path) -> None:
     before = log.stat().st_size
     claimed = Attempt.claim(attempt.pk, token="f" * 32, now=timezone.now(), until=timezone.now())
     assert claimed is not None
-    assert claimed.count_delivery("f" * 32, -1)
+    assert claimed.count_delivery("f" * 32)
     assert log.stat().st_size - before < len(attempt.sealed or b"") / 4
 
 

@@ -85,11 +85,12 @@ def test_a_dead_attempt_of_a_blocked_call_opens_no_second_escalation() -> None:
     assert (fresh(attempt).call.state, call.escalations.count()) == ("blocked", 1)
 
 
-def test_a_check_that_crashes_does_not_keep_the_others_waiting(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("is_dear", [False, True])
+def test_a_check_that_crashes_does_not_keep_the_others_waiting(caplog: pytest.LogCaptureFixture, is_dear: bool) -> None:
     (broken,) = queued(WRONG)
     (sound,) = queued(WRONG)
     # What no release has written: reading it raises.
-    Attempt.objects.filter(pk=broken.pk).update(sealed=seal({}))
+    Attempt.objects.filter(pk=broken.pk).update(sealed=seal({}), is_dear=is_dear)
     assert judge_waiting(clock=at(NOON)) == 1
     assert fresh(sound).state == "judged"
     assert (fresh(broken).state, fresh(broken).deliveries) == ("leased", 1)

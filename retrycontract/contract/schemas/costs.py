@@ -138,7 +138,18 @@ class Rate:
 class Combined:
     """Weigh the subschemas that describe one place of a value together."""
 
-    __slots__ = ("_items", "_members", "_named", "_names", "_prefix", "_weigher", "places", "rate", "told")
+    __slots__ = (
+        "_has_names",
+        "_items",
+        "_members",
+        "_named",
+        "_names",
+        "_prefix",
+        "_weigher",
+        "places",
+        "rate",
+        "told",
+    )
 
     def __init__(self, weigher: Weigher, places: Counter[SchemaPlace], told: Counter[SchemaPlace]) -> None:
         self._weigher, self.places, self.told = weigher, places, told
@@ -152,6 +163,7 @@ class Combined:
         self._members: dict[str | None, Combined] = {}
         self._items: dict[int, Combined] = {}
         self._names: Combined | None = None
+        self._has_names = any("propertyNames" in place.members for place in places)
 
     def member(self, name: str) -> Combined:
         """Give what judges a member; all names that the schema does not know share one."""
@@ -165,7 +177,7 @@ class Combined:
     def names(self) -> Combined | None:
         """Give what judges the names of the members, if anything does."""
         # Only where a value has members: a name has none, so that a schema that judges its own names ends there.
-        if self._names is None and any("propertyNames" in place.members for place in self.places):
+        if self._has_names and self._names is None:
             self._names = self._below(("propertyNames",))
         return self._names
 

@@ -82,6 +82,8 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         return self.claimable(now).filter(Q(state=AttemptState.LEASED) | Q(submitted_at__lt=before))
 
 
+# While a child judges, whatever ends this process is not the output, so a dear one counts only once it is judged.
+COUNTED: Final = F("deliveries") + models.Case(models.When(is_dear=True, then=0), default=1)
 CLAIMABLE = Statement(lambda pk, now: Attempt.objects.claimable(now).filter(pk=pk).order_by(), "pk", "now")
 
 
@@ -232,7 +234,7 @@ class Attempt(models.Model):
         """Lease one attempt, or None when somebody else has it or it is not its turn."""
         leased = {"state": AttemptState.LEASED, "lease_token": token, "lease_until": until}
         with write_turn():
-            if not CLAIMABLE.update(leased | {"deliveries": F("deliveries") + 1}, pk=attempt_id, now=now):
+            if not CLAIMABLE.update(leased | {"deliveries": COUNTED}, pk=attempt_id, now=now):
                 return None
         return TO_JUDGE.first(pk=attempt_id)
 
@@ -255,11 +257,12 @@ class Attempt(models.Model):
             attempt.deliveries += 1
         return leased
 
-    def count_delivery(self, token: str, change: int) -> bool:
-        """Count a delivery, or count it no longer; False when the lease is lost."""
+    def count_delivery(self, token: str) -> bool:
+        """Count a delivery; False when the lease is lost."""
         mine = Attempt.objects.filter(pk=self.pk, lease_token=token, state=AttemptState.LEASED)
+        self.deliveries += 1
         with write_turn():
-            return bool(mine.update(deliveries=F("deliveries") + change))
+            return bool(mine.update(deliveries=F("deliveries") + 1))
 
     @property
     def errors(self) -> tuple[ValidationError, ...]:

@@ -10,7 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
 
+from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.config.logs import follow
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.tool_arguments import unfinished_check
@@ -51,7 +53,17 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
     now = clock()
     lease = _new_lease(now)
     attempt = Attempt.claim(attempt_id, **lease)
-    return attempt is not None and judge_leased(attempt, lease["token"], now, clock=clock)
+    if attempt is None:
+        return False
+    claimed = attempt.deliveries
+    try:
+        return judge_leased(attempt, lease["token"], now, clock=clock)
+    except ChildUnavailableError:  # which is not the output's doing
+        raise
+    except Exception:
+        if attempt.is_dear and attempt.deliveries == claimed:
+            attempt.count_delivery(lease["token"])
+        raise
 
 
 def lease_attempts(ids: Sequence[int], *, now: datetime) -> tuple[str, list[Attempt]]:
@@ -75,8 +87,9 @@ def judge_leased(attempt: Attempt, token: str, now: datetime, *, clock: Callable
         correlation_id=attempt.call.correlation_id,
         traceparent=attempt.traceparent,
     )
-    # The claim has counted this delivery already, so one more than the limit means that the limit was used up before.
-    if attempt.deliveries > settings.RETRYCONTRACT.max_deliveries:
+    # The claim has counted this delivery already, unless it is a dear one's: so one more than the limit means that the
+    # limit was used up before.
+    if attempt.deliveries + attempt.is_dear > settings.RETRYCONTRACT.max_deliveries:
         return _give_up(attempt, token, now, unfinished_check(UNFINISHED), crashed=True)
     try:
         payload, written = unseal_apart(bytes(attempt.sealed or b""))
@@ -103,13 +116,11 @@ def judge_leased(attempt: Attempt, token: str, now: datetime, *, clock: Callable
         # What is cheap was queued for another reason (the order of attempts, the setting), and needs no child process.
         if not attempt.is_dear:
             return _finish(attempt, token, submitted, check_here(submitted, contract), payload, clock())
-        # While a child judges, whatever ends this process is not the output, so it does not count. Afterwards it may
-        # be.
-        attempt.count_delivery(token, -1)
         checked = check_apart(submitted, contract, call.agent_id)
     except InvalidSchema as fault:  # an earlier release took it, and what is pinned to it stays so
         return _give_up(attempt, token, clock(), _refused(fault))
-    return attempt.count_delivery(token, +1) and _finish(attempt, token, submitted, checked, payload, clock())
+    # What ends this process from here on may be the output.
+    return attempt.count_delivery(token) and _finish(attempt, token, submitted, checked, payload, clock())
 
 
 def _finish(
@@ -225,8 +236,10 @@ def _fenced_call(attempt: Attempt, token: str) -> Call | None:
     # The call first, as everywhere: who locks in one order never waits in a circle.
     call = CALL_TO_DECIDE.rows(pk=attempt.call_id)[0]
     # An update that changes nothing, in the place of a read: it locks the row, so that the lease cannot be taken over
-    # between this look and the verdict.
-    if not LEASED_BY.update({"state": AttemptState.LEASED}, pk=attempt.pk, token=token):
+    # between this look and the verdict. SQLite has no second writer, and would read all of a large row to change it.
+    mine = {"pk": attempt.pk, "token": token}
+    is_alone = connection.vendor == "sqlite"
+    if not (LEASED_BY.exists(**mine) if is_alone else LEASED_BY.update({"state": AttemptState.LEASED}, **mine)):
         return None
     if call.has_ended:
         call.attempts.discard()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
+
+from django.conf import settings
 
 from retrycontract.config.installed_formatters import gather_formatters
 from retrycontract.config.telemetry import Attributes, add_span, is_on
@@ -14,7 +16,8 @@ from retrycontract.contract.feedback.answer import Examined, write_answer
 from retrycontract.contract.feedback.escalation import EscalationFormatter, fingerprint_digest
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackForm, FeedbackOptions, ShownSchema
 from retrycontract.contract.feedback.guidance import standing_words
-from retrycontract.contract.json_types import WrittenOutput, read_written, text_of
+from retrycontract.contract.feedback.hints import fold, in_order
+from retrycontract.contract.json_types import WrittenList, WrittenOutput, read_written, text_of
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import has_redaction
@@ -38,6 +41,8 @@ class StoredOutput:
     examined: Examined
     is_redacted: bool
     digest: str
+    errors_json: WrittenList
+    fingerprint: str
 
     @classmethod
     def of(cls, examined: Examined, output: Any) -> StoredOutput:
@@ -45,8 +50,16 @@ class StoredOutput:
         # Keyed: from a plain hash a short value is found by trying, although the value itself was redacted.
         kept = examined.kept
         if isinstance(kept, WrittenOutput):  # a child process has looked through it
-            return cls(examined, kept.is_redacted, keyed_hash(kept.comparable))
-        return cls(examined, has_redaction(kept), keyed_hash(text_of(read_written(output))))
+            is_redacted, digest = kept.is_redacted, keyed_hash(kept.comparable)
+        else:
+            is_redacted, digest = has_redaction(kept), keyed_hash(text_of(read_written(output)))
+        # In order, and folded as the feedback will fold them.
+        errors = in_order(examined.findings.errors)
+        if len(errors) > (shown := settings.CONTRACT.max_errors_shown):
+            fold(errors, shown)
+        examined = replace(examined, findings=replace(examined.findings, errors=errors))
+        written = WrittenList(error.to_json() for error in errors)
+        return cls(examined, is_redacted, digest, written, fingerprint_digest(errors))
 
 
 def fill_in(
@@ -72,7 +85,7 @@ def fill_in(
         mode=mode_of(call.tool, call.tool_name),
         hold=call.tool is not None and call.tool.hold,
     )
-    attempt.fingerprint = fingerprint_digest(findings.errors)
+    attempt.fingerprint = stored.fingerprint
     hint = hint_for(attempt, verdict, attempt.fingerprint, now=now)
     result = write_answer(
         findings,
@@ -95,7 +108,7 @@ def fill_in(
     attempt.judged_at = now
     attempt.is_valid = findings.is_valid
     attempt.status = verdict.status
-    attempt.errors_json = [error.to_json() for error in findings.errors]
+    attempt.errors_json = stored.errors_json
     attempt.output, attempt.is_parsed = stored.examined.kept, findings.is_parsed
     attempt.is_redacted, attempt.output_hash = stored.is_redacted, stored.digest
     attempt.feedback = result.content if result else ""

@@ -98,7 +98,7 @@ def _judge_together(ids: Sequence[int], clock: Callable[[], datetime]) -> int:
     for attempt in leased:
         done = _or_leave(partial(judge_leased, attempt, token, clock(), clock=clock))
         if not done:  # of a crash that left this process alive it is known whose it was
-            _or_leave(partial(attempt.count_delivery, token, +1))
+            _or_leave(partial(attempt.count_delivery, token))
         judged += done
     return judged
 
@@ -217,7 +217,8 @@ def forget_calls(*, now: datetime, clock: Callable[[], float] = monotonic) -> in
     return calls
 
 
-INDEXED_AT_ONCE: Final = 500  # calls of one transaction
+INDEXED_AT_ONCE: Final = 500  # calls that are read together
+WRITTEN_AT_ONCE: Final = 50  # calls of one transaction: every other writer waits for it
 LOOKED_AT_AGAIN: Final = 500  # of the newest, and of the newest Blocked: they may have failed again
 
 
@@ -247,7 +248,7 @@ def _index_batch() -> int:
     keys = [*new, *(key for key, number in again if indexed.get(key, 0) < number)]
     if not keys:
         return 0
-    calls = list(Call.objects.filter(pk__in=keys))
+    calls = list(Call.objects.filter(pk__in=keys).order_by("pk"))
     # Cut by the database: read whole, the outputs of so many calls would take hundreds of megabytes.
     begins = Substr("output", 1, call_texts.MOST_READ, output_field=TextField())
     outputs = dict(Attempt.objects.newest_judged(calls).annotate(begins=begins).values_list("call_id", "begins"))
@@ -258,8 +259,10 @@ def _index_batch() -> int:
         told = [str(context[name]) for name in ("goal", "last_user_message") if isinstance(context.get(name), str)]
         values = islice(call_texts.values_in(outputs.get(call.pk) or ""), call_texts.MOST_WORDS)
         rows.append((call.pk, call_texts.words_of(*told, *values), call.attempts_made))
-    with write_transaction():
-        call_texts.write(rows)
+    # In the order of their keys: the sweep goes on behind the last one that is there.
+    for at in range(0, len(rows), WRITTEN_AT_ONCE):
+        with write_transaction():
+            call_texts.write(rows[at : at + WRITTEN_AT_ONCE])
     return len(calls)
 
 

@@ -21,7 +21,7 @@ from retrycontract.store.models import Agent, Door, Event, Tool, ToolVersion
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.repeat_request import safe_tool_name
 from retrycontract.usecases.counts.keep_count import charge, refuse_overdrawn
-from retrycontract.usecases.tools.contracts import sanitizer
+from retrycontract.usecases.tools.contracts import pinned, sanitizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,8 @@ def register_tool(
     # Before the transaction: a child process may work on it for seconds, and writers would wait.
     warnings = admit_apart(schema, key=agent.pk, at_once=at_once, charge=partial(charge, agent.pk, now=now))
     done = _store(agent, name, schema, settings or ToolSettings(), now, door, may_replace, actor)
+    # Compiled in this thread, so that the first attempt need not be: that would hold up all others at the door.
+    _ = pinned(done.tool, done.version, done.tool.kind).is_judged_apart
     return replace(done, warnings=warnings)
 
 
