@@ -58,18 +58,18 @@ def main() -> None:
     parser.add_argument("--kept", help="the folder, or the address, of a database with planted calls")
     parser.add_argument("--searches", type=int, default=OF_DESK, help="how many of each page")
     asked = parser.parse_args()
-    with _database(is_postgresql=asked.postgresql, kept=asked.kept):
+    with database_of_its_own(is_postgresql=asked.postgresql, kept=asked.kept):
         django.setup()
         if not asked.desk:
             _measure_words(asked.number)
             return
         if not asked.kept:
-            _plant(asked.number)
+            plant(asked.number)
         _measure_desk(asked.searches)
 
 
 @contextmanager
-def _database(*, is_postgresql: bool, kept: str | None) -> Iterator[None]:
+def database_of_its_own(*, is_postgresql: bool, kept: str | None = None) -> Iterator[None]:
     os.environ["DJANGO_SETTINGS_MODULE"] = "retrycontract.settings"
     with TemporaryDirectory() as folder:
         os.environ["RETRYCONTRACT_DATA_DIR"] = kept if kept and not is_postgresql else folder
@@ -111,7 +111,7 @@ def _measure_words(number: int) -> None:
     print(f"{connection.vendor}, {number:,} calls, {database_size() / number:.0f} bytes each")
 
 
-def _plant(number: int) -> None:
+def plant(number: int) -> None:
     from django.core.management import call_command
     from django.utils import timezone
 
@@ -120,8 +120,9 @@ def _plant(number: int) -> None:
 
     call_command("migrate", verbosity=0)
     call_command("seed", calls=number, days=60, waiting=200)
-    while index_calls():
-        pass
+    begun = time.monotonic()
+    indexed = sum(iter(index_calls, 0))
+    print(f"the words of {indexed:,} calls taken: {indexed / (time.monotonic() - begun):,.0f} a second")
     sum_up_everything(now=timezone.now() + timedelta(hours=2))
 
 

@@ -61,6 +61,12 @@ def sweep(*first: Callable[[], None]) -> None:
             close_old_connections()  # one that broke would fail them, too
 
 
+def pause_after(took: float) -> float:
+    """Give the seconds until the next sweep when the last one took so many: it keeps up, and leaves room for others."""
+    every: float = settings.RETRYCONTRACT.sweep_seconds
+    return max(every - took, every / 4)
+
+
 THREADS: Final = 3  # a receiver that hangs has one of them, and the others go on
 
 

@@ -15,7 +15,7 @@ from retrycontract.front.waiting import bells
 from retrycontract.usecases.calls.check_output import bound_children
 from retrycontract.usecases.calls.sweep import judge_waiting
 from retrycontract.usecases.notify.doorbell import DESK_BELL, agent_bell
-from worker import OutboxDrain, sweep
+from worker import OutboxDrain, pause_after, sweep
 
 logger = logging.getLogger("retrycontract")
 
@@ -73,7 +73,7 @@ class EmbeddedWorker:
 
     def _run(self, sweeps: bool) -> None:
         # 0 switches the sweep off: then rings alone wake the threads.
-        pause = settings.RETRYCONTRACT.sweep_seconds or threading.TIMEOUT_MAX
+        longest = pause = settings.RETRYCONTRACT.sweep_seconds or threading.TIMEOUT_MAX
         heard, swept = 0, 0.0
         while not self._stopping.is_set():
             rings = _rung.wait(heard, pause)
@@ -85,13 +85,15 @@ class EmbeddedWorker:
                 judge_waiting(clock=timezone.now)
                 # By the clock as well: under load rings never pause, and the sweep would never come.
                 if sweeps and (not rung or time.monotonic() - swept >= pause):
+                    begun = time.monotonic()
                     sweep()
                     swept = time.monotonic()
+                    pause = pause_after(swept - begun)
             except Exception:
                 logger.exception("The worker thread failed; it goes on with the next sweep")
                 # Rings would wake it at once: a database that is away must not be asked, and the log not be filled,
                 # without a pause.
-                self._stopping.wait(pause)
+                self._stopping.wait(longest)
         connection.close()
 
 

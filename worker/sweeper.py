@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 
-from worker import OutboxDrain, sweep, worker_name
+from worker import OutboxDrain, pause_after, sweep, worker_name
 from worker.celery_doorbell import CeleryDoorbell
 
 logger = logging.getLogger("retrycontract")
@@ -99,6 +99,7 @@ class Sweeper:
     def _run(self) -> None:
         task = self.beat  # A new worker is heard of at once, however long the pause before its first sweep.
         while True:
+            begun = time.monotonic()
             try:
                 close_old_connections()
                 task()
@@ -107,7 +108,7 @@ class Sweeper:
             finally:
                 # Children are forked from this process at any time: they inherit no connection that is in use.
                 connection.close()
-            if self._stopping.wait(settings.RETRYCONTRACT.sweep_seconds):
+            if self._stopping.wait(pause_after(time.monotonic() - begun)):
                 return
             task = self.sweep
 

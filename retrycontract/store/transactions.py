@@ -1,11 +1,11 @@
-"""Write transactions: one at a time in each process where the database has a single writer anyway."""
+"""Write transactions: one at a time in each process where the database has a single writer anyway, and in batches."""
 
 from __future__ import annotations
 
 import re
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -49,6 +49,32 @@ def write_turn() -> Iterator[None]:
             yield
     else:
         yield
+
+
+FIRST_BATCH: Final = 10  # rows that megabytes hang on would keep all writers waiting for seconds
+BATCH_SECONDS: Final = 0.1  # of one transaction: nobody waits long for it
+LONGEST_SWEEP: Final = 1.25  # of each sweep, so that it keeps up with what comes in and leaves room for it
+
+
+def in_batches(take: Callable[[int], int], *, most: int, clock: Callable[[], float] = time.monotonic) -> int:
+    """Call `take` with a number of rows until it gives fewer or its time is over; returns how many rows it took.
+
+    Each call is one transaction. The number, at most `most`, doubles after a quick one and halves after one that took
+    twice as long as it should: in between, most of it is what any number costs.
+    """
+    begun = clock()
+    end, taken, size = begun + LONGEST_SWEEP, 0, min(FIRST_BATCH, most)
+    while begun < end:
+        done = take(size)
+        taken += done
+        if done < size:
+            break
+        took, begun = clock() - begun, clock()
+        if took < BATCH_SECONDS:
+            size = min(size * 2, most)
+        elif took > 2 * BATCH_SECONDS:
+            size = max(size // 2, 1)
+    return taken
 
 
 # Eighteen digits fit a bigint whatever they are, and so do eleven in base 36.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -21,7 +22,6 @@ from retrycontract.store.models import (
     Notice,
     OutboxMessage,
 )
-from retrycontract.usecases.calls import sweep as retention
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import forget_calls
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_user, submit
@@ -91,22 +91,52 @@ def test_a_message_that_is_still_to_be_delivered_stays() -> None:
     assert OutboxMessage.objects.count() == 1
 
 
-def test_a_sweep_takes_one_batch_and_the_next_one_the_rest() -> None:
+def cancelled(number: int) -> None:
     agent = make_agent()
-    for number in range(retention.FORGOTTEN_AT_ONCE + 3):
-        cancel_call(submit(agent, {}, tool="unknown", tool_call_id=f"id {number}", at=NOON).call, now=NOON)
-    no_time = iter(range(9))
-    assert forget_calls(now=LATER, clock=lambda: float(next(no_time))) == retention.FORGOTTEN_AT_ONCE
+    for name in range(number):
+        cancel_call(submit(agent, {}, tool="unknown", tool_call_id=f"id {name}", at=NOON).call, now=NOON)
+
+
+def ticks(*times: float) -> Callable[[], float]:
+    return iter(times).__next__
+
+
+def batches() -> list[int]:
+    return [event.data["calls"] for event in Event.objects.filter(name="history.forgotten").order_by("pk")]
+
+
+def test_a_sweep_has_an_end_and_the_next_one_takes_the_rest() -> None:
+    cancelled(13)
+    assert forget_calls(now=LATER, clock=ticks(0, 2.0, 2.0)) == 10
     assert [forget_calls(now=LATER) for _ in range(2)] == [3, 0]
-    assert Event.objects.filter(name="history.forgotten").count() == 2
 
 
-def test_a_sweep_forgets_batch_after_batch_while_there_is_time() -> None:
-    agent = make_agent()
-    for number in range(2 * retention.FORGOTTEN_AT_ONCE + 1):
-        cancel_call(submit(agent, RIGHT, tool="unknown", tool_call_id=str(number), at=NOON).call, now=NOON)
-    assert forget_calls(now=LATER) == 2 * retention.FORGOTTEN_AT_ONCE + 1
-    assert Event.objects.filter(name="history.forgotten").count() == 3
+def test_batches_grow_while_they_are_quick() -> None:
+    cancelled(10 + 20 + 1)
+    assert forget_calls(now=LATER, clock=ticks(*([0] * 9))) == 31
+    assert batches() == [10, 20, 1]
+
+
+def test_batches_shrink_while_others_wait_for_them() -> None:
+    cancelled(10 + 5 + 2 + 1)
+    assert forget_calls(now=LATER, clock=ticks(0, 0.3, 0.3, 0.6, 0.6, 0.9, 0.9, 1.24, 1.24)) == 18
+    assert batches() == [10, 5, 2, 1]
+
+
+def test_messages_alone_are_forgotten_batch_after_batch() -> None:
+    sent = {"channel": Channel.EMAIL, "subject": "s", "text": "t", "created_at": NOON, "delivered_at": NOON}
+    OutboxMessage.objects.bulk_create(OutboxMessage(**sent) for _ in range(31))
+    assert forget_calls(now=LATER) == 31
+    assert not OutboxMessage.objects.exists()
+
+
+def test_outputs_are_not_read_to_be_forgotten() -> None:
+    rejected(make_user())
+    with CaptureQueriesContext(connection) as asked:
+        forget_calls(now=LATER)
+    read = [query["sql"] for query in asked if query["sql"].startswith("SELECT")]
+    assert read
+    assert not [sql for sql in read if '."output"' in sql or '."payload"' in sql or '."text"' in sql]
 
 
 def test_a_sweep_that_finds_nothing_asks_two_questions() -> None:

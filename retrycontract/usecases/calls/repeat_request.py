@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Self, overload
 
 from django.db import IntegrityError, transaction
@@ -12,7 +13,7 @@ from django.db import IntegrityError, transaction
 from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.store.models import Agent, Attempt, IdempotencyKey, LostRaceError
 from retrycontract.store.sealing import UnreadableError, keyed_hash, seal, unseal
-from retrycontract.store.transactions import write_transaction
+from retrycontract.store.transactions import in_batches, write_transaction
 from retrycontract.usecases.tools.contracts import sanitizer
 
 MAX_IDENTIFIER = 200  # as the columns and the API have it
@@ -156,8 +157,12 @@ def answer_once(
 
 def forget_requests(*, now: datetime) -> int:
     """Forget the keys of yesterday; returns how many."""
+    return in_batches(partial(_forget_batch, now), most=BATCH)
+
+
+def _forget_batch(now: datetime, most: int) -> int:
     # Keys first: Django deletes no slice of a query.
-    outdated = list(IdempotencyKey.objects.outdated(now).values_list("pk", flat=True)[:BATCH])
+    outdated = list(IdempotencyKey.objects.outdated(now).values_list("pk", flat=True)[:most])
     if not outdated:
         return 0
     with write_transaction():

@@ -39,7 +39,7 @@ from retrycontract.store.models import (
     Snooze,
 )
 from retrycontract.store.models.attempts import WAITING
-from retrycontract.store.transactions import write_transaction
+from retrycontract.store.transactions import LONGEST_SWEEP, in_batches, write_transaction
 from retrycontract.usecases.calls.judge_attempt import judge_attempt, judge_leased, lease_attempts
 from retrycontract.usecases.calls.record_verdict import tell_step
 from retrycontract.usecases.counts.keep_count import count_end
@@ -198,23 +198,16 @@ def _clear(run_out: QuerySet[Any], event: str, now: datetime) -> int:
     return len(rows)
 
 
-FORGOTTEN_AT_ONCE: Final = 100  # calls or messages of one transaction: nobody waits long for it
-# Of one sweep, unless nothing is left before: retention must keep up with what comes in, and leave room for it.
-LONGEST_SECONDS: Final = 1.0
+FORGOTTEN_AT_ONCE: Final = 200  # calls or messages of one transaction
 
 
 def forget_calls(*, now: datetime, clock: Callable[[], float] = monotonic) -> int:
-    """Forget what is older than the retention, batch after batch while there is time; returns how many calls.
+    """Forget what is older than the retention; returns how many calls, or messages where these were more.
 
     A call that is open stays. The events of a call go with it: this is the one way by which events are deleted, and
     each batch leaves one.
     """
-    end, calls = clock() + LONGEST_SECONDS, 0
-    while forgotten := _forget_batch(now):
-        calls += forgotten
-        if forgotten < FORGOTTEN_AT_ONCE or clock() >= end:
-            break
-    return calls
+    return in_batches(partial(_forget_batch, now), most=FORGOTTEN_AT_ONCE, clock=clock)
 
 
 INDEXED_AT_ONCE: Final = 500  # calls that are read together
@@ -229,7 +222,7 @@ def index_calls(*, clock: Callable[[], float] = monotonic) -> int:
     if not call_texts.is_there():
         with write_transaction():
             call_texts.prepare()
-    end, calls = clock() + LONGEST_SECONDS, 0
+    end, calls = clock() + LONGEST_SWEEP, 0
     while indexed := _index_batch():
         calls += indexed
         if indexed < INDEXED_AT_ONCE or clock() >= end:
@@ -266,7 +259,7 @@ def _index_batch() -> int:
     return len(calls)
 
 
-def _forget_batch(now: datetime) -> int:
+def _forget_batch(now: datetime, most: int) -> int:
     days: float = settings.RETRYCONTRACT.retention_days
     if not days:
         return 0
@@ -276,34 +269,36 @@ def _forget_batch(now: datetime) -> int:
         return 0
     with write_transaction():
         chosen = list(
-            OutboxMessage.objects.ended_before(before)
-            .order_by("created_at")
-            .values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE]
+            OutboxMessage.objects.ended_before(before).order_by("created_at").values_list("pk", flat=True)[:most]
         )
-        OutboxMessage.objects.filter(pk__in=chosen).delete()
+        OutboxMessage.objects.filter(pk__in=chosen).only("pk").delete()
         messages = len(chosen)
         # Locked: a late answer may reopen a call that expired.
-        # In no order, since that of the model would have all that ended sorted for each batch.
-        old = Call.objects.ended_before(before).order_by().select_for_update(of=("self",))
-        calls = list(old.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+        # In no order, since that of the model would have all that ended sorted for each batch. What another worker
+        # is forgetting is left to it.
+        old = Call.objects.ended_before(before).order_by().select_for_update(of=("self",), skip_locked=True)
+        calls = list(old.values_list("pk", flat=True)[:most])
         if call_texts.is_there():
             call_texts.forget(calls)
         counts = _delete_calls(calls) | {"before": before.isoformat()} if calls else {}
         Event.record(
             "history.forgotten", actor="sweep", door=Door.WORKER, at=now, calls=len(calls), messages=messages, **counts
         )
-    return len(calls)
+    return max(len(calls), messages)
 
 
 def _delete_calls(calls: list[int]) -> dict[str, Any]:
     """Delete calls, what refers to others first; what hangs on escalations and attempts goes with them."""
-    attempts = Attempt.objects.filter(call__in=calls)
-    count = attempts.count()
+    # By their keys: Django reads what it deletes, and outputs have megabytes.
     with forgetting():
         events = Event.objects.forget(calls)
-        _, with_guidance = Guidance.objects.filter(call__in=calls).delete()
-        Escalation.objects.filter(call__in=calls).delete()
-        attempts.delete()
+        _, with_guidance = Guidance.objects.filter(call__in=calls).only("pk").delete()
+        Escalation.objects.filter(call__in=calls).only("pk").delete()
+        _, with_attempts = Attempt.objects.filter(call__in=calls).only("pk").delete()
     # Triggers guard what happened to calls, not the calls themselves, so this needs no leave to forget.
-    Call.objects.filter(pk__in=calls).delete()
-    return {"attempts": count, "guidance": with_guidance.get(Guidance._meta.label, 0), "events": events}
+    Call.objects.filter(pk__in=calls).only("pk").delete()
+    return {
+        "attempts": with_attempts.get(Attempt._meta.label, 0),
+        "guidance": with_guidance.get(Guidance._meta.label, 0),
+        "events": events,
+    }
