@@ -31,7 +31,8 @@ from dashboard.shared.responses import REFUSED, TOO_LATE, UNCHANGED, is_htmx, sa
 from dashboard.templatetags.desk import bare
 from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.contract.errors import ValidationError
-from retrycontract.store.models import Call, Escalation, Mistake
+from retrycontract.contract.lifecycle import CallState
+from retrycontract.store.models import Attempt, Call, Escalation, HeldAnswer, Mistake
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, RefusedAnswerError, draft_guidance
 from retrycontract.usecases.answers.reuse_answers import UnusableReplyError
 from retrycontract.usecases.answers.send_answer import send_answer, take_back
@@ -143,7 +144,7 @@ def _answer(request: HttpRequest, found: Call) -> HttpResponse:
     following = claim_next(cast(User, request.user), now=timezone.now(), beside=found) if goes_on else None
     here = reverse("dashboard:call", args=[found.public_id])
     to = format_html('<a href="{}">{}</a>' if following else "{1}", here, bare(found.agent.name))
-    say_sent(request, sent, format_html("Sent to {}{}", to, said_to_stand(stands_days)))
+    say_sent(request, sent, format_html("to {}{}", to, said_to_stand(stands_days)))
     if form.stands and stands_days is None:
         messages.warning(
             request, "It is not told to the next agents, though: there is no mistake that it could be for."
@@ -262,11 +263,36 @@ def undo(request: HttpRequest, batch: str) -> HttpResponse:
         typed["arguments"] = json.dumps(first.arguments, ensure_ascii=False, indent=2)
     if first.stands_days is not None:
         typed |= {"standing": True, "lasts": str(first.stands_days)}
-    calls = [held.call.public_id for held in taken]
-    request.session[TAKEN_BACK] = typed | {"call": calls[0], "calls": calls}
-    page = "dashboard:call" if len(taken) == 1 else "dashboard:group"
+    alike = _still_alike(taken)
+    # The page of the group is that of a call which still waits with the mistake: others may have gone on meanwhile.
+    shown = alike[0] if alike else next(held for held in taken if not held.has_missed)
+    request.session[TAKEN_BACK] = typed | {
+        "call": shown.call.public_id,
+        "calls": [held.call.public_id for held in alike],
+    }
     messages.success(request, "Taken back: no agent saw it.")
-    return redirect(page, public_id=first.call.public_id)
+    if gone := len(taken) - len(alike):
+        said = (
+            f"{gone} of the {len(taken)} calls {'has' if gone == 1 else 'have'} made another mistake or ended meanwhile"
+        )
+        messages.warning(request, f"{said}, and {'is' if gone == 1 else 'are'} not ticked.")
+    page = "dashboard:group" if len(taken) > 1 and alike else "dashboard:call"
+    return redirect(page, public_id=shown.call.public_id)
+
+
+def _still_alike(taken: list[HeldAnswer]) -> list[HeldAnswer]:
+    """Keep what is about calls that still wait with the mistake for which it was written; a single one as it is."""
+    if len(taken) == 1:
+        return taken
+    judged = Attempt.objects.filter(call__in=[held.call_id for held in taken])
+    made: dict[Any, str] = {
+        (one.call_id, one.number): one.fingerprint for one in judged.only("call", "number", "fingerprint")
+    }
+    return [
+        held
+        for held in taken
+        if held.call.state == CallState.BLOCKED and held.call.fingerprint == made.get((held.call_id, held.base_number))
+    ]
 
 
 def taken_back(request: HttpRequest, public_id: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.outputs import Kind
 from retrycontract.store.fields import SqlLiteral
-from retrycontract.store.models import Agent, Attempt, Call, Tool
+from retrycontract.store.models import Agent, Attempt, Call, Escalation, Tool
 from retrycontract.store.models.calls import sought
 from retrycontract.store.statements import different, planned_for_values
 
@@ -44,6 +44,18 @@ DEEP: Final = 4  # names of a place as it is counted: what lies deeper counts th
 HAS_FAILED: Final = ~Q(fingerprint="")
 IS_NOT_VALID: Final = ~Q(state=SqlLiteral(CallState.VALID.value))
 IS_RARE: Final = ~Q(kind=Kind.TOOL_CALL.value)
+OF_CALL: Final = {"call": OuterRef("pk")}
+FIRST_FAILED: Final = Q(Exists(Attempt.objects.filter(**OF_CALL, number=1, is_valid=False)))
+# What became of a call over its attempts, as the insights count it: in words, and which calls are meant.
+COURSES: Final = {
+    "first": ("Valid at first try", Q(Exists(Attempt.objects.filter(**OF_CALL, number=1, is_valid=True)))),
+    "failed": ("Failed at first", FIRST_FAILED),
+    "recovered": ("Failed at first, valid later",
+                  FIRST_FAILED & Q(Exists(Attempt.objects.filter(**OF_CALL, number__gt=1, is_valid=True)))),
+    "retried": ("Several attempts", Q(attempts_made__gt=1)),
+    "escalated": ("A person was asked", Q(Exists(Escalation.objects.filter(**OF_CALL)))),
+    "answered": ("A person answered", Q(was_answered=True)),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +72,12 @@ class CallChoices(TimedChoices):
     version: str = ""
     code: str = ""
     field: str = ""
+    course: str = ""
 
     @classmethod
     def offers(cls, name: str, value: str) -> bool:
         """Tell whether something may be chosen."""
-        known = {"state": list(CallState), "kind": KIND_WORDS, "code": list(ErrorCode)}
+        known = {"state": list(CallState), "kind": KIND_WORDS, "code": list(ErrorCode), "course": COURSES}
         if name == "version":
             return value.isascii() and value.isdecimal() and len(value) < 18
         return value in known.get(name, (value,))
@@ -72,7 +85,7 @@ class CallChoices(TimedChoices):
     @property
     def words(self) -> dict[str, str]:
         """Say each choice in words, by its name."""
-        state = {"state": self.state and state_word(self.state)}
+        state = {"state": self.state and state_word(self.state), "course": self.course and COURSES[self.course][0]}
         more = {"model": f"Model {self.model}", "version": "One version", "field": f"At {self.field}",
                 "namespace": f"Namespace {self.namespace}"}  # fmt: skip
         return self.time_words | state | more | call_words(self.tool, self.agent, self.kind, self.code)
@@ -105,7 +118,9 @@ class CallChoices(TimedChoices):
             yield Q(agent=Agent.objects.filter(name=self.agent).values("pk")[:1])
         if self.kind and self.kind != Kind.TOOL_CALL:
             yield IS_RARE & Q(kind=self.kind)
-        if self.code or self.field:
+        if self.course == "answered":
+            yield COURSES[self.course][1]
+        if self.code or self.field or self.course in ("failed", "recovered"):
             yield HAS_FAILED
 
     def _others(self) -> Iterator[Q]:
@@ -117,6 +132,8 @@ class CallChoices(TimedChoices):
             yield Q(agent__namespace=self.namespace)
         if self.version:
             yield Q(version=int(self.version))
+        if self.course and self.course != "answered":
+            yield COURSES[self.course][1]
         if self.code or self.field:
             failed = Attempt.objects.filter(call=OuterRef("pk"), is_valid=False)
             if self.code:
@@ -173,6 +190,7 @@ def calls(request: HttpRequest) -> HttpResponse:
         "choices": choices, "page": page, "lines": rows_of(page.rows, {}, {}), "after": after, "now": timezone.now(),
         "options": read_options(),
         "models": plain(different(Call, "model", most=MAX_OPTIONS)), "states": STATES, "most": MOST_EXPORTED,
+        "courses": [(name, words) for name, (words, _) in COURSES.items()],
     }  # fmt: skip
     if not page.rows and not choices.is_any:
         context["address"] = request.build_absolute_uri("/").rstrip("/")

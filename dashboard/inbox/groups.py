@@ -71,15 +71,20 @@ class Filters(Choices):
             "like": "One mistake",
         }
 
+    @property
+    def by_agent(self) -> Q:
+        """Say which calls are the chosen agent's."""
+        return Q(agent=Agent.objects.filter(name=self.agent).values("pk")[:1])
+
     def apply(self, calls: CallQuerySet, now: datetime, *, are_all: bool = False) -> CallQuerySet:
         """Keep of some calls, or of all, what was chosen; what `q` means takes queries to tell: who asks does it."""
         if self.tool:
             calls = calls.filter(tool_name=self.tool)
         if self.agent:
-            agents = Agent.objects.filter(name=self.agent)
             # Some calls and a search bring indexes: in that of agents SQLite would read all calls of this one.
-            found = Q(agent__in=agents) if are_all and not self.q else Q(agent_key=agents.values("pk")[:1])
-            calls = calls.alias(agent_key=F("agent_id") + 0).filter(found)
+            is_alone = are_all and not self.q
+            key = Agent.objects.filter(name=self.agent).values("pk")[:1]
+            calls = calls.alias(agent_key=F("agent_id") + 0).filter(self.by_agent if is_alone else Q(agent_key=key))
         if self.kind:
             calls = calls.filter(kind=self.kind)
         if self.age:

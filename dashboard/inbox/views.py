@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Final, cast
 
 from django.contrib.auth.models import User
+from django.db import connection
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -70,9 +71,12 @@ class Tab(StrEnum):
             case Tab.MINE:
                 return claimed_calls(operator, now)
             case Tab.AGENT:
+                underway = Call.objects.in_states(*AGENTS_TURN)
                 # By their keys: where a tool is chosen SQLite would read all its calls for the few under way.
-                underway = Call.objects.in_states(*AGENTS_TURN).order_by().values("pk")
-                return Call.objects.filter(pk__in=underway).order_by("-pk")
+                # PostgreSQL would look for all keys that a search found once for each of them.
+                by_key = connection.vendor == "sqlite"
+                calls = Call.objects.filter(pk__in=underway.order_by().values("pk")) if by_key else underway
+                return calls.order_by("-pk")
             case Tab.ANSWERED:
                 return Call.objects.answered()
             case Tab.ALL:
@@ -163,6 +167,8 @@ class Queue:
 def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, after: str = "") -> Queue:
     """Read one page as an operator sees it; `after` is the `next_page` of the page before."""
     found_by_text = sought(filters.q).of(filters.tool)  # once for all tabs
+    if filters.agent:
+        found_by_text = found_by_text.by(filters.by_agent)
     # For what was found: a plan for any keys, made after some searches, reads all calls.
     with planned_for_values() if filters.is_any else nullcontext():
         counts = {each: each.counted(filters, found_by_text, operator, now) for each in Tab}

@@ -31,6 +31,7 @@ from dashboard.shared.choices import MAX_OPTIONS, unread
 from dashboard.shared.mistakes import code_title
 from dashboard.shared.responses import TYPES, export, refused
 from dashboard.templatetags.desk import since
+from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Rollup, Tool
 from retrycontract.usecases.counts.read_board import (
     FEW,
@@ -78,11 +79,12 @@ OF_SOURCES: Final = {"failures", "tools", "attempts"}  # what is also counted by
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """Show one number: what it is, how much, and what it says."""
+    """Show one number: what it is, how much, and what it says in parts, each with where its calls are, if anywhere."""
 
     title: str
     number: str
-    says: str
+    says: tuple[tuple[str, str], ...]
+    link: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,10 @@ def _plots(
         few = f"few: {percent(low)} to {percent(high)}" if one.judged < FEW else ""
         recovery.append(Bar(_attempt(one.number), one.judged, f"{one.rate * 100:.1f}", percent(one.rate), few))
     return {
-        "headlines": _headlines(found, waits, answer_seconds(span.scope(tool), found.answer_times.answers)),
+        "headlines": _headlines(
+            found, waits, answer_seconds(span.scope(tool), found.answer_times.answers),
+            lambda course="", **more: calls_at(span, choice, **of_tool, course=course, **more),
+        ),
         "board": board,
         "markers": markers_of(board, span, choice, known, request),
         "models": standings_of(board.models, request, "model"),
@@ -204,28 +209,39 @@ def _plots(
     }  # fmt: skip
 
 
-def _headlines(found: Insights, waits: list[int], each: list[int] | None) -> list[Headline]:
+def _headlines(found: Insights, waits: list[int], each: list[int] | None, calls: Callable[..., str]) -> list[Headline]:
     first, times = found.first_try, found.answer_times
     median, most = (quantile(times, waits, part, each=each) for part in (0.5, 0.9))
-    still = f"; {len(waits):,} still wait, the oldest {since(timedelta(seconds=max(waits)))}" if waits else ""
-    failed, answers = first.judged - first.valid, f"{times.answers:,} answer{pluralize(times.answers)} given"
+    failed, answers = first.judged - first.valid, f"{times.answers:,} answer{pluralize(times.answers)}"
     low, high = Share(first.valid, first.judged).interval
     few = f"; few: {percent(low)} to {percent(high)}" if 0 < first.judged < FEW else ""
     known = [
-        Headline("Valid at first try", percent(first.rate), f"{first.valid:,} of {first.judged:,} calls{few}"),
-        Headline("Recovered", percent(found.recovery_rate) if failed else "–",
-                 f"{found.recovered:,} of the {failed:,} that failed at first"),
+        Headline("Valid at first try", percent(first.rate), (
+            (f"{first.valid:,}", calls("first")), (" of ", ""), (f"{first.judged:,} calls", calls()), (few, ""),
+        ), calls("first")),
+        Headline("Recovered", percent(found.recovery_rate) if failed else "–", (
+            (f"{found.recovered:,}", calls("recovered")), (" of the ", ""),
+            (f"{failed:,} that failed at first", calls("failed")),
+        ), calls("recovered")),
     ]  # fmt: skip
     by_agents = f"; agents counted {_short(found.counted_tokens)} of them, the rest" if found.counted_tokens else ","
     if not found.decisions:  # of some sources, which answers and costs are not counted by
         return known
+    quick = "nobody was asked" if most is None else f"median; 90% within {since(timedelta(seconds=most))}"
+    # Who waits was asked at any time, also before the one that is looked at.
+    still = ((f"{len(waits):,} still wait", calls(state=CallState.BLOCKED.value, since="")),) if waits else ()
+    oldest = f", the oldest {since(timedelta(seconds=max(waits)))}" if waits else ""
     return [
         *known,
-        Headline("Escalated", f"{found.escalations:,}", answers),
-        Headline("Time to guidance", "–" if median is None else since(timedelta(seconds=median)),
-                 "nobody was asked" if most is None
-                 else f"median; 90% within {since(timedelta(seconds=most))}{still}"),
-        Headline("Spent on retries", f"~{_short(found.tokens)}", f"tokens{by_agents} at four characters each"),
+        Headline("Escalated", f"{found.escalations:,}", (
+            (answers, calls("answered") if times.answers else ""), (" given", ""),
+        ), calls("escalated")),
+        Headline("Time to guidance", "–" if median is None else since(timedelta(seconds=median)), (
+            (f"{quick}; " if waits else quick, ""), *still, (oldest, ""),
+        ), calls("escalated")),
+        Headline("Spent on retries", f"~{_short(found.tokens)}", (
+            (f"tokens{by_agents} at four characters each", ""),
+        ), calls("retried")),
     ]  # fmt: skip
 
 

@@ -68,7 +68,10 @@ SENT: Final = "sent"  # tells our script that the draft of what was sent may go
 
 
 def say_sent(request: HttpRequest, sent: HeldAnswer | Guidance | None, words: str) -> None:
-    """Tell the operator that an answer was sent, on whatever page comes next; one that is held can be taken back."""
+    """Tell the operator on whatever page comes next to whom an answer goes; one that is held can be taken back.
+
+    The page's words before `words` say whether it was sent: of one that is held nobody knows yet.
+    """
     tags = f"{SENT}-{sent.batch}-{sent.send_at.timestamp():.0f}" if isinstance(sent, HeldAnswer) else SENT
     messages.success(request, words, extra_tags=tags)
 
@@ -78,6 +81,11 @@ def undo_of(tags: str) -> dict[str, Any] | None:
     name, _, held = (tags or "").partition("-")
     batch, _, until = held.partition("-")
     return {"batch": batch, "until": datetime.fromtimestamp(int(until), UTC)} if name == SENT and until else None
+
+
+def is_sent(tags: str) -> bool:
+    """Tell from the tags of a message whether it is about an answer."""
+    return (tags or "").partition("-")[0] == SENT
 
 
 # With these a spreadsheet takes a text for a formula, the fullwidth signs included.

@@ -19,7 +19,7 @@ from dashboard.navigation import Section, sections_for
 from dashboard.shared.choices import WORDINGS, given_word, state_word
 from dashboard.shared.json_view import is_long, render_json, render_source, render_text
 from dashboard.shared.mistakes import code_title, title_of, value_of
-from dashboard.shared.responses import undo_of
+from dashboard.shared.responses import is_sent, undo_of
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_text import shown_pointer
@@ -79,6 +79,7 @@ def source_view(text: str, language: str = "", failing: Collection[int] = (), *,
 
 
 register.filter("undo_of", undo_of)
+register.filter("is_sent", is_sent)
 register.filter("percent", percent)
 register.filter("code_title", code_title)
 register.filter("title_of", title_of)
@@ -219,6 +220,12 @@ def exact(at: datetime) -> str:
 def clock() -> str:
     """Tell what time it is in the zone of whoever looks."""
     return timezone.localtime().strftime("%H:%M %Z")
+
+
+@register.simple_tag
+def get_now() -> datetime:
+    """Give the time at which a page is written."""
+    return timezone.now()
 
 
 @register.simple_tag

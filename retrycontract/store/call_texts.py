@@ -9,7 +9,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from django.db import connection
@@ -64,17 +64,26 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Hold what a search means: calls of some tools, and calls by their keys; None of either stands for every call."""
+    """Hold what a search means: calls of some tools, and calls by their keys; None of either stands for every call.
+
+    `of_tools` is what else is asked of calls that the index of tools knows: what fails it is left out there, unread.
+    """
 
     tools: frozenset[str] = frozenset()
     keys: frozenset[int] | None = None
+    of_tools: Q = field(default_factory=Q)
 
     def of(self, tool: str) -> Sought:
         """Keep of what was found the calls of one tool, or everything where none is named."""
         if not tool:
             return self
         is_found = self.keys is None or tool in self.tools
-        return Sought(frozenset({tool} if is_found else ()), frozenset() if is_found else self.keys)
+        return replace(self, tools=frozenset({tool} if is_found else ()), keys=frozenset() if is_found else self.keys)
+
+    def by(self, agent: Q) -> Sought:
+        """Leave out what an agent did not call, of the calls of tools, where it takes no other index."""
+        # SQLite reads this index alone, whole rows never, and would take the one of agents instead.
+        return self if connection.vendor == "sqlite" else replace(self, of_tools=agent)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -84,9 +93,21 @@ class Sought:
         """
         if self.keys is None:
             return (Part(Q()),)
-        of_tools = (Part(Q(tool_name=name), IN_BLOCKS) for name in sorted(self.tools))
+        tools = (Part(Q(tool_name=name) & self.of_tools, IN_BLOCKS) for name in sorted(self.tools))
+        return (*tools, *map(Part, self._by_key))
+
+    @property
+    def counted(self) -> tuple[Q, ...]:
+        """Say it in as few parts as can be counted: all tools are one, since nothing is put into an order."""
+        if self.keys is None:
+            return (Q(),)
+        tools = (Q(tool_name__in=sorted(self.tools)) & self.of_tools,) if self.tools else ()
+        return (*tools, *self._by_key)
+
+    @property
+    def _by_key(self) -> tuple[Q, ...]:
         others = ~Q(tool_name__in=self.tools) if self.tools else Q()
-        return (*of_tools, *((Part(Q(pk__among=self.keys) & others),) if self.keys or not self.tools else ()))
+        return (Q(pk__among=self.keys) & others,) if self.keys or not self.tools else ()
 
     @property
     def any(self) -> Q:

@@ -126,7 +126,7 @@ def test_a_group_is_answered_taken_back_and_found_by_keys(
     firefox.press("g")
     firefox.wait_for("document.activeElement.id === 'id_text'")
     firefox.press(*WORDS, CONTROL + ENTER)
-    firefox.wait_for("document.body.innerText.includes('Sent for 14 calls')")
+    firefox.wait_for("document.body.innerText.includes('for 14 calls')")
     assert HeldAnswer.objects.count() == 14
     firefox.press("z")
     firefox.wait_for(f"document.querySelector('#id_text')?.value === {json.dumps(WORDS)}")

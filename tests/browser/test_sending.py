@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from retrycontract.store.models import Call
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+GOES_OUT = re.compile(r"Goes\s+out in \d+ s to a")
 FLIGHT = {
     "type": "object",
     "properties": {"cabin": {"enum": ["economy", "first"]}, "destination": {"type": "string", "pattern": "^[A-Z]{3}$"}},
@@ -65,6 +67,30 @@ def test_a_group_of_fourteen_hears_of_both_mistakes_in_four_keys_and_the_words(s
     assert all("Use first, and IATA codes" in text for text in texts)
 
 
+def test_what_is_held_is_nowhere_said_to_be_sent(site: Site, held: None) -> None:
+    first, second = make_blocked(make_agent("a")), make_blocked(make_agent("b"))
+    page = site.page
+    page.clock.install()
+    site.open(first)
+    page.locator("#id_text").fill("Use eu-west-1.")
+    page.get_by_role("button", name="Send answer").click()
+    expect(page.get_by_text(GOES_OUT)).to_be_visible()
+    expect(page.locator("#outcome")).to_contain_text("Not sent yet")
+    expect(page.get_by_text("Sent to")).to_have_count(0)
+    page.clock.fast_forward(31_000)
+    expect(page.get_by_text("Given to a")).to_be_visible()
+    expect(page.locator(".undo button")).to_be_disabled()
+    # Whoever goes on reads it on the next call's page, and nothing of it once it was taken back.
+    site.open(second)
+    page.locator("#id_text").fill("Use us-east-1.")
+    page.get_by_role("button", name="Send answer").click()
+    expect(page.get_by_text(re.compile(r"Goes\s+out in \d+ s to b"))).to_be_visible()
+    page.locator(".undo button").click()
+    expect(page.get_by_text("Taken back: no agent saw it.")).to_be_visible()
+    expect(page.locator(".notice", has_text="Goes out")).to_have_count(0)
+    expect(page.get_by_text("Not sent yet")).to_have_count(0)
+
+
 def test_send_and_next_lands_at_the_top_and_undo_brings_the_words_back(site: Site, held: None) -> None:
     first, second = make_blocked(make_agent("a")), make_blocked(make_agent("b"))
     page = site.page
@@ -75,7 +101,7 @@ def test_send_and_next_lands_at_the_top_and_undo_brings_the_words_back(site: Sit
     page.keyboard.press("Control+Enter")
     expect(page).to_have_url(f"{site.url}/calls/{second.public_id}/#main")
     assert page.evaluate("scrollY") == 0
-    expect(page.get_by_text("Sent to a")).to_be_in_viewport()
+    expect(page.get_by_text(GOES_OUT)).to_be_in_viewport()
     assert not Guidance.objects.exists()
     page.keyboard.press("z")
     expect(page.get_by_text("Taken back: no agent saw it.")).to_be_visible()
@@ -85,7 +111,7 @@ def test_send_and_next_lands_at_the_top_and_undo_brings_the_words_back(site: Sit
     expect(page.locator("#preview")).to_contain_text("> Use eu-west-1.")  # and can be sent as it stands
     assert not HeldAnswer.objects.exists()
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_text("Sent to a")).to_be_visible()
+    expect(page.get_by_text(GOES_OUT)).to_be_visible()
     send_held(now=timezone.now() + timedelta(seconds=31))
     assert Guidance.objects.get().call == first
 

@@ -90,6 +90,9 @@ def test_the_search_finds_by_any_id(desk: Client) -> None:
         ("tool=deploy", "ab"), ("tool=scale", "c"), ("agent=other", "c"), ("agent=nobody", ""), ("state=blocked", "b"),
         ("state=valid", "ac"), ("kind=agent_response", "c"), ("kind=tool_call", "ab"), ("code=VAL-008", "b"),
         ("code=VAL-001", "a"), ("tool=deploy&state=valid", "a"), ("tool=deploy&agent=other", ""), ("state=odd", "abc"),
+        ("course=first", "c"), ("course=failed", "ab"), ("course=recovered", "a"), ("course=retried", "ab"),
+        ("course=escalated", "b"), ("course=answered", ""), ("course=odd", "abc"), ("course=failed&state=valid", "a"),
+        ("course=first&code=VAL-008", ""), ("course=recovered&q=deploy", "a"), ("course=escalated&q=scale", ""),
         ("kind=odd&code=odd", "abc"), ("tool=deploy&code=VAL-008&state=blocked&kind=tool_call&agent=deployer", "b"),
     ],
 )  # fmt: skip

@@ -10,11 +10,13 @@ import pytest
 from django.utils import timezone
 
 from dashboard.inbox import group_answer
-from retrycontract.store.models import Call, Guidance, StandingHint
+from retrycontract.store.models import Call, Guidance, HeldAnswer, StandingHint
+from retrycontract.usecases.answers.send_answer import send_held
+from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.claim_call import claim_call, snooze_call
 from tests.canaries.places import canary
 from tests.dashboard.conftest import HTMX, text_of
-from tests.factories import answer, make_agent, make_blocked, make_tool, make_user, submit
+from tests.factories import RIGHT, answer, make_agent, make_blocked, make_tool, make_user, submit
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -164,6 +166,48 @@ def test_a_group_that_is_taken_back_is_ticked_as_it_was(desk: Client, settings: 
     assert re.search(r'value="reject"\s+checked', page)
     assert left_out.public_id in page
     assert ticked(desk.get(page_of(first)).content.decode()) == ids(first, second, left_out)
+
+
+@pytest.mark.parametrize("gone", [0, 2])
+@pytest.mark.parametrize("became", ["cancelled", "valid", "another mistake", "sent"])
+def test_a_group_is_taken_back_whatever_became_of_one_of_its_calls_meanwhile(
+    desk: Client, settings: SettingsWrapper, became: str, gone: int
+) -> None:
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"answer_hold_seconds": 30})
+    calls = make_group()
+    page = desk.post(page_of(calls[0]), HINT | {"call": ids(*calls)}).content.decode()
+    undo = re.search(r'action="(/undo/[^"]+)"', page)
+    assert undo
+    other, kept = calls[gone], [call for call in calls if call != calls[gone]]
+    if became == "cancelled":
+        cancel_call(other, now=timezone.now())
+    elif became == "sent":
+        HeldAnswer.objects.filter(call=other).update(send_at=timezone.now())
+        assert send_held(now=timezone.now()) == 1
+    else:
+        submit(other.agent, RIGHT if became == "valid" else {"service": 1, "region": "eu-west-1"}, call=other)
+    response = desk.post(undo[1], follow=True)
+    page = response.content.decode()
+    assert response.redirect_chain[-1][0] in [page_of(call) for call in kept]
+    assert ticked(page) == ids(*kept)
+    assert "Use eu-west-1.</textarea>" in page
+    said = "1 of the 3 calls has made another mistake or ended meanwhile, and is not ticked."
+    assert (said in text_of(response)) is (became != "sent")
+
+
+def test_a_group_of_which_nothing_is_left_leads_to_a_call_that_can_be_answered(
+    desk: Client, settings: SettingsWrapper
+) -> None:
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"answer_hold_seconds": 30})
+    first, second = make_group(2)
+    page = desk.post(page_of(first), HINT | {"call": ids(first, second)}).content.decode()
+    undo = re.search(r'action="(/undo/[^"]+)"', page)
+    assert undo
+    cancel_call(first, now=timezone.now())
+    submit(second.agent, {"service": 1, "region": "eu-west-1"}, call=second)
+    response = desk.post(undo[1], follow=True)
+    assert response.redirect_chain[-1][0] == f"/calls/{second.public_id}/"
+    assert "Use eu-west-1.</textarea>" in response.content.decode()
 
 
 def test_a_group_is_rejected_with_a_reason(desk: Client) -> None:

@@ -20,7 +20,7 @@ from django.utils import timezone
 from dashboard.navigation import Role
 from dashboard.shared.responses import csv_lines
 from retrycontract.contract.outputs import Generation
-from retrycontract.store.models import Rollup, Tool
+from retrycontract.store.models import Call, Rollup, Tool
 from retrycontract.usecases.answers.reuse_answers import set_hint_from
 from tests.dashboard.conftest import logged_in, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user
@@ -44,7 +44,7 @@ def worked(desk: Client) -> Client:
 def test_headline_numbers_come_first_and_are_those_of_history(worked: Client) -> None:
     text = text_of(worked.get("/insights/"))
     said = [
-        "Valid at first try 25% 1 of 4 calls; few: 5% to 70%", "Recovered 67% 2 of the 3 that failed at first",
+        "Valid at first try 25% 1 of 4 calls ; few: 5% to 70%", "Recovered 67% 2 of the 3 that failed at first",
         "Escalated 1 1 answer given", "Time to guidance 4 min median", "What to fix first",
         "Failures by mistake", "Failures by tool", "Mistakes side by side", "Tools side by side", "Models side by side",
         "Attempts to success", "Recovery by attempt", "Time to guidance From", "Which guidance worked",
@@ -52,6 +52,42 @@ def test_headline_numbers_come_first_and_are_those_of_history(worked: Client) ->
     ]  # fmt: skip
     places = [text.index(word) for word in said]
     assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("tool", "expected"),
+    [
+        ("", {"Valid at first try": [("17%", 1), ("1", 1), ("6 calls", 6)],
+              "Recovered": [("40%", 2), ("2", 2), ("5 that failed at first", 5)],
+              "Escalated": [("2", 2), ("1 answer", 1)], "Time to guidance": [("", 2), ("2 still wait", 2)],
+              "Spent on retries": [("", 5)]}),
+        ("deploy", {"Valid at first try": [("25%", 1), ("1", 1), ("4 calls", 4)],
+                    "Recovered": [("33%", 1), ("1", 1), ("3 that failed at first", 3)],
+                    "Escalated": [("1", 1), ("1 answer", 1)], "Time to guidance": [("", 1), ("1 still wait", 1)],
+                    "Spent on retries": [("", 3)]}),
+    ],
+)  # fmt: skip
+def test_every_headline_number_leads_to_the_calls_that_it_counts_the_newest_first(
+    worked: Client, tool: str, expected: dict[str, list[tuple[str, int]]]
+) -> None:
+    make_call(make_agent(), [WRONG, WRONG])  # nobody knows yet how it ends
+    make_blocked(make_agent("other"), output={}, tool="scale", at=timezone.now() - timedelta(minutes=3))
+    # It still waits, and is older than what is looked at.
+    old = make_blocked(at=timezone.now() - timedelta(days=40))
+    chosen = f"&tool={Tool.objects.get(name=tool).pk}" if tool else ""
+    page = worked.get(f"/insights/?range=7d{chosen}").content.decode()
+    found: dict[str, list[tuple[str, int]]] = {}
+    for title, card in re.findall(r'headline"><dt>(.*?)</dt>(.*?)</div>', page, re.DOTALL):
+        found[title] = []
+        for href, words in re.findall(r'<a\s+href="([^"]+)"[^>]*>(.*?)</a>', card, re.DOTALL):
+            listed = worked.get(unescape(href))
+            assert "Not understood" not in text_of(listed), href
+            calls = re.findall(r'id="row-(call_\w+)"', listed.content.decode())
+            keys = [Call.objects.get(public_id=call).pk for call in calls]
+            assert keys == sorted(keys, reverse=True)
+            assert (old.public_id in calls) is ("still wait" in words and tool != "scale")
+            found[title].append(("" if re.search("~| min", words) else words, len(calls)))
+    assert found == expected
 
 
 def test_each_plot_says_in_words_and_in_a_table_what_it_draws(worked: Client) -> None:

@@ -175,7 +175,11 @@
     });
     // What an agent has seen cannot be taken back: the button goes, the words and their room stay.
     all("[data-undo-until]").forEach((button) => {
-      if (Date.parse(button.dataset.undoUntil) <= Date.now() - skew) button.disabled = true;
+      if (Date.parse(button.dataset.undoUntil) > Date.now() - skew || button.disabled) return;
+      button.disabled = true;
+      // Not "sent": its agent may need it no more, or another tab may have taken it back. The call's page knows.
+      const goes = button.closest(".notice")?.querySelector("[data-goes-out]");
+      if (goes) goes.textContent = "Given";
     });
   };
   setInterval(tick, 1000);

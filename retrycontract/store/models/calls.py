@@ -92,9 +92,9 @@ class CallQuerySet(models.QuerySet["Call"]):
     def count_up_to(self, most: int, found: Sought) -> int:
         """Count the calls that a search found, up to a bound."""
         number = 0
-        for part in found.parts:
+        for condition in found.counted:
             if number < most:
-                number += self.filter(part.condition).order_by()[: most - number].count()
+                number += self.filter(condition).order_by()[: most - number].count()
         return number
 
     def answered(self) -> CallQuerySet:
