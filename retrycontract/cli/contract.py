@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
+from retrycontract.config.configuration_file import DEFAULT_PATH, configuration_of
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.schemas.admission import InvalidSchema
@@ -59,9 +59,7 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
     retrycontract check --schema schema.json output.json
     model | retrycontract check --schema schema.json --json -
     """
-    if config is not None:
-        config.stat()  # a file that was asked for must be there, the default one need not
-    configuration = load_configuration(config or DEFAULT_PATH, os.environ)
+    configuration = configuration_of(config, os.environ)
     declared, fault = parse_json(schema.read_bytes())
     if fault is not None:
         raise WrongInputError(f"{schema} is not JSON: {fault.reason}")
@@ -70,7 +68,8 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
     text = sys.stdin.buffer.read() if output == "-" else Path(output).read_bytes()
     try:
         contract = RetryContract((), configuration)
-        warnings = contract.register(Tool(name=tool, input_schema=declared, strict=not lenient))
+        # Who asks what is wrong with an output is told, though its tool may only be observed.
+        warnings = contract.register(Tool(name=tool, input_schema=declared, strict=not lenient, mode="enforce"))
     except InvalidSchema as wrong:
         raise WrongInputError(f"the schema is invalid at {wrong.pointer or '(root)'}: {wrong.reason}") from None
     for warning in warnings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,20 @@ def load_configuration(path: str | Path = DEFAULT_PATH, environ: Mapping[str, st
     # The contract knows no file system, so relative roots are resolved here.
     roots = tuple(str(Path(root).resolve()) for root in configuration.project_roots)
     return replace(configuration, project_roots=roots)
+
+
+def configuration_of(option: Path | None, environ: Mapping[str, str]) -> RetryConfiguration:
+    """Read the file that a command's option names, else RETRYCONTRACT_CONFIG_FILE, else the usual one.
+
+    Only the usual one may be missing; raises ConfigurationError and FileNotFoundError.
+    """
+    if option is not None:
+        option.stat()
+    elif named := environ.get(variable("config_file")):
+        option = Path(named)
+        if not option.is_file():
+            raise ConfigurationError("environment", variable("config_file"), f"{named} is not there: correct the path")
+    return load_configuration(option or DEFAULT_PATH, environ)
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -63,7 +78,9 @@ def _read(path: Path) -> Mapping[str, Any]:
             if slips_between(name.lower(), key) is not None:
                 above = "" if section is document else "tools."
                 raise ConfigurationError(str(path), f"{above}{name}", f"unknown key; did you mean {above + key!r}?")
-        section = next((value for name, value in section.items() if str(name).lower() == key), {}) or {}
+        section = next((value for name, value in section.items() if str(name).lower() == key), None)
+        if section is None:  # left out, or nothing stands below it
+            return {}
     if not isinstance(section, Mapping):
         raise ConfigurationError(str(path), "tools.validation", "must be a mapping of sections")
     return section
@@ -133,10 +150,9 @@ def _value(name: str, text: str) -> Any:
             raise ConfigurationError("environment", variable(name), f"must be true or false, not {text!r}")
         return WORDS[text.strip().lower()]
     if isinstance(default, int):
-        try:
-            return int(text)
-        except ValueError:
-            raise ConfigurationError("environment", variable(name), f"must be a whole number, not {text!r}") from None
+        if not re.fullmatch(r"\s*[+-]?[0-9]+\s*", text):  # `int` also takes 1_0 and the digits of other scripts
+            raise ConfigurationError("environment", variable(name), f"must be a whole number, not {text!r}")
+        return int(text)
     if isinstance(default, tuple):
         return tuple(part.strip() for part in text.split(",") if part.strip())
     return text

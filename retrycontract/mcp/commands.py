@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
+from retrycontract.config.configuration_file import configuration_of
 from retrycontract.config.telemetry import send_as_asked
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import WrongInputError
@@ -193,9 +193,7 @@ def run_server(options: argparse.Namespace) -> int:
 
 
 def _configuration(options: argparse.Namespace) -> RetryConfiguration:
-    if options.config is not None:
-        options.config.stat()  # a file that was asked for must be there, the default one need not
-    configuration = load_configuration(options.config or DEFAULT_PATH, os.environ)
+    configuration = configuration_of(options.config, os.environ)
     # Strictness is a tool's own and goes along with its registration; a configuration has no such setting.
     asked = {name: value for name, value in _asked_settings(options).items() if name != "strict"}
     return replace(configuration, **asked)

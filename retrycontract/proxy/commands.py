@@ -6,13 +6,12 @@ import logging
 import os
 import signal
 import sys
-from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
 
 from retrycontract.client import AsyncClient, MissingKeyError
-from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
+from retrycontract.config.configuration_file import configuration_of
 from retrycontract.config.open_files import allow_many_connections
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.front.connections import Doorkeeper, guarded
@@ -27,10 +26,7 @@ GRACE_SECONDS: Final = 10  # for answers under way when the proxy is told to end
 
 def run(options: dict[str, Any]) -> int:
     """Serve until a signal ends it; raises ConfigurationError, OSError and ValueError for wrong use."""
-    path: Path | None = options["config"]
-    if path is not None:
-        path.stat()  # a file that was asked for must be there, the default one need not
-    configuration = load_configuration(path or DEFAULT_PATH, os.environ)
+    configuration = configuration_of(options["config"], os.environ)
     judging = JudgingSettings(mode=options["mode"], strict=not options["lenient"], configuration=configuration)
     settings = ProxySettings(
         judging=judging, refuses_broken_schemas=options["broken_schemas"] == "refuse", stall=options["stall"],

@@ -16,6 +16,7 @@ SCHEMA = {"properties": {"encoding": {"enum": ["utf-8", "ascii"]}}}
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RETRYCONTRACT_CONFIG_FILE", raising=False)
     (tmp_path / "S.json").write_text(json.dumps(SCHEMA))
     (tmp_path / "good.json").write_text('{"encoding": "ascii"}')
     (tmp_path / "bad.json").write_text('{"encoding": "uft8"}')
@@ -88,6 +89,25 @@ def test_tool_name_and_configuration_are_heeded(
     out = capsys.readouterr().out
     assert out.startswith("Validation failed for tool 'read_file' (attempt 1/5):\n")
     assert "Please" not in out
+
+
+def test_the_configuration_file_of_the_environment_is_heeded_unless_an_option_names_another(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, most in (("ours.yml", 7), ("own.yml", 5)):
+        (folder / name).write_text(f"tools: {{validation: {{retry: {{max_attempts: {most}}}}}}}")
+    monkeypatch.setenv("RETRYCONTRACT_CONFIG_FILE", str(folder / "ours.yml"))
+    assert check("bad.json") == 1
+    assert "1/7" in capsys.readouterr().out
+    assert check("bad.json", "--config", "own.yml") == 1
+    assert "1/5" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("mode", ["mode: observe", "overrides: {tool: {mode: observe}}"])
+def test_what_is_only_observed_is_not_called_valid(folder: Path, capsys: pytest.CaptureFixture[str], mode: str) -> None:
+    (folder / "own.yml").write_text(f"tools: {{validation: {{{mode}}}}}")
+    assert check("bad.json", "--config", "own.yml", "--json") == 1
+    assert not json.loads(capsys.readouterr().out)["valid"]
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,8 @@ def test_nonsense_in_a_variable_is_refused(file: Path, name: str) -> None:
     [
         ("MAX_ATTEMPTS", "11", "must be a whole number from 1 to 10, not 11"),
         ("MAX_ATTEMPTS", "", "must be a whole number, not ''"),
+        ("MAX_ATTEMPTS", "1_0", "must be a whole number, not '1_0'"),
+        ("MAX_ATTEMPTS", "\u0663", "must be a whole number, not '\u0663'"),
         ("MODE", "watch", "must be 'observe' or 'enforce', not 'watch'"),
     ],
 )
@@ -101,7 +103,15 @@ def test_a_variable_out_of_range_is_named_with_its_range(file: Path, variable: s
         pytest.param(b"\xff\xfe", "byte 1: this is not UTF-8 text", id="not-utf-8"),
         pytest.param(b"- 1", "tools: must be a mapping", id="list"),
         pytest.param(b"tools: [1]", "validation: must be a mapping", id="tools-list"),
-        pytest.param(b"tools: {validation: [1]}", "tools.validation: must be a mapping of sections", id="list-within"),
+        *(
+            pytest.param(
+                f"tools: {{validation: {nothing}}}".encode(),
+                "tools.validation: must be a mapping of sections",
+                id=nothing,
+            )
+            for nothing in ("[1]", "[]", "false", "0", '""')
+        ),
+        pytest.param(b"tools: []", "validation: must be a mapping", id="empty-list"),
         pytest.param(
             b"tools: {validation: {retry: {max_attempts: 99}}}",
             "retry.max_attempts: must be a whole number from 1 to 10, not 99",

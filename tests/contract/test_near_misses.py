@@ -367,6 +367,13 @@ def test_several_near_misses_are_mended_together() -> None:
     assert judged(schema, apply_patch(findings.parsed, patch)).errors == ()
 
 
+def test_a_patch_that_mends_only_beside_another_is_not_proposed() -> None:
+    either = {"anyOf": [{"required": ["startDate"]}, {"required": ["unit"]}]}
+    inner = {"type": "object", "properties": {"config": {"type": "object"}, "unit": TEXT, "startDate": TEXT}} | either
+    findings = judged(fields("config", config=inner), {"config": {"config": {"depth": 5}}, "unit": "celsius"})
+    assert [error.patch for error in findings.errors] == [(), (moved("/unit", "/config/unit"),)]
+
+
 def test_what_changes_the_whole_document_comes_before_its_parts() -> None:
     schema = fields("path", "mode", path=TEXT, mode={"default": "r"})
     findings = judged(schema, {"arguments": {"path": "a"}})

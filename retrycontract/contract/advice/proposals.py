@@ -277,9 +277,11 @@ def _meet(patches: Iterable[tuple[Spot, Patch]]) -> bool:
     """Tell whether some keyword looks at the changes of two patches at once, as a union around both does."""
     first: dict[str, Patch] = {}
     for spot, patch in patches:
-        around = f"{spot.container.pointer}/" if spot.container else ""
-        if not all(operation[key].startswith(around) for operation in patch for key in operation if key in PLACES):
-            return True  # it reaches further than its error's own object
+        around = spot.container.pointer if spot.container else ""
+        own = (spot.here.pointer, f"{spot.here.pointer}/")
+        for place in (operation[key] for operation in patch for key in operation if key in PLACES):
+            if place.rpartition("/")[0] != around and place != own[0] and not place.startswith(own[1]):
+                return True  # it reaches further than its error's own object, or into what stands beside it
         for step in spot.steps:
             couples = any(not COUPLING.isdisjoint(schema) for schema in step.place.schemas)
             if couples and first.setdefault(step.pointer, patch) != patch:
