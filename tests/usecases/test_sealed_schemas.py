@@ -36,6 +36,7 @@ def schema_with(secret: str, *, at: str = "enum") -> dict[str, Any]:
         "x-hint": {"properties": {"a": {"type": "null", "x-hint": f"try {secret}"}}},
         "examples": {"examples": [{"a": secret}]},
         "pattern": {"properties": {"a": {"pattern": f"^{secret}$"}}},
+        "an escaped pattern": {"properties": {"a": {"pattern": f"^ghp\\x5f{secret[4:]}$"}}},
         "a field's name": {"properties": {secret: {}}, "required": [secret]},
         "title": {"title": secret},
     }
@@ -43,15 +44,27 @@ def schema_with(secret: str, *, at: str = "enum") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "place", ["enum", "const", "default", "description", "x-hint", "examples", "pattern", "a field's name", "title"]
+    "place",
+    [
+        "enum",
+        "const",
+        "default",
+        "description",
+        "x-hint",
+        "examples",
+        "pattern",
+        "an escaped pattern",
+        "a field's name",
+        "title",
+    ],
 )
 def test_a_secret_in_a_schema_is_not_at_rest_and_not_shown(file_database: Path, place: str) -> None:
     secret = token()
     schema = schema_with(secret, at=place)
     version = make_tool(make_agent(), "note", schema).current_version
     assert version is not None
-    assert secret.encode() not in bytes_at_rest(file_database)
-    assert secret not in str(version.schema)
+    assert secret[4:].encode() not in bytes_at_rest(file_database)
+    assert secret[4:] not in str(version.schema)
     assert ToolVersion.objects.get().judged_by == schema
 
 

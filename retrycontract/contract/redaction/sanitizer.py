@@ -186,7 +186,7 @@ class ValueSanitizer:
 
 @lru_cache(maxsize=2048)
 def _redacted_identifier(scanner: Scanner, text: str) -> str:
-    return scanner.redact(text, generic=False)
+    return scanner.redact_word(text)
 
 
 @lru_cache(maxsize=512)

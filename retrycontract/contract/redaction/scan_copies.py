@@ -73,6 +73,13 @@ ESCAPE = (
 # With the assertion behind it: a search passes quickly over what none of its alternatives begins with.
 _FIRST = r"\\(?<!\\\\)\\*"
 _BREAKS = re.compile(rf"{_FIRST}[nrt]")
+ANY: Final = "\ufffd"  # of which a copy makes FOREIGN
+# What a pattern writes for one character, or for nothing: `\.`, `\x2e`, `[.]`, `-{5}`, `s?`, `(?:`, `(?<name>`, `\b`.
+_IN_PATTERNS = re.compile(
+    r"(\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|[pP]\{[^{}]{0,40}\}|.)"
+    r"|\[(?:\\.|[^\\\]]){1,40}\]|\.[*+]|[^\\)\]}]\{[1-9]\}|\((?:\?(?:[:=!>]|P?<[=!\w]{0,40}>?))?|\)|(?<=[\w.])\?)",
+    re.DOTALL,
+)
 _ESCAPES = re.compile(ESCAPE.replace(r"|\\+", f"|{_FIRST}"))
 _PARTED = re.compile(f"({_ESCAPES.pattern})")
 _ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "colon": ":", "equals": "=", "nbsp": " ",
@@ -206,17 +213,51 @@ def decoded_copy(text: str) -> DecodedCopy | None:
     parts = _PARTED.split(plain)
     parts[1::2] = map(_decoded, parts[1::2])
     decoded = "".join(parts)
-    if decoded == text:
+    return None if decoded == text else _copied(text, decoded, _PARTED, _decoded)
+
+
+def undone_pattern(text: str) -> DecodedCopy | None:
+    """Write what may be a regular expression as the text that it stands for, with FOREIGN where it leaves a choice.
+
+    None where nothing is written so; brackets in a sentence are no pattern.
+    """
+    if "\\" not in text and "[" not in text and ("(" not in text or " " in text):
         return None
+    parts = _IN_PATTERNS.split(text)
+    parts[1::2] = map(_undone, parts[1::2])
+    undone = "".join(parts)
+    return None if undone == text else _copied(text, undone, _IN_PATTERNS, _undone)
+
+
+def _undone(piece: str) -> str:
+    if piece[0] == "(" or piece in (")", "?"):
+        return ""
+    if piece[0] == "[":
+        held = piece[1:-1]
+        return _undone(held) if held[0] == "\\" and _IN_PATTERNS.fullmatch(held) else held if len(held) == 1 else ANY
+    if piece in (".*", ".+"):
+        return ANY
+    if piece[0] != "\\":
+        return piece[0] * int(piece[2])
+    if len(piece) > 2 and piece[1] in "ux":
+        return _decoded(piece)
+    # `\b` and `\A` stand for no character, and part like a blank; `\w` and `\d` stand for any of many.
+    return {"s": " ", "b": " ", "A": " ", "t": "\t", "n": "\n", "r": "\n"}.get(
+        piece[1], ANY if piece[1].isalnum() else piece[1]
+    )
+
+
+def _copied(text: str, decoded: str, parted: re.Pattern[str], decode: Callable[[str], str]) -> DecodedCopy:
+    """Keep the way back to a text of which parts were decoded."""
     folded = folded_copy(decoded)
 
     @cache
     def steps() -> tuple[list[int], list[int]]:
         """Say where each decoded character ends in the decoded text, and how much longer the original is by then."""
         ends, shifts, shift = [], [], 0
-        parts, end = _PARTED.split(text), 0
+        parts, end = parted.split(text), 0
         for before, escape in zip(parts[::2], parts[1::2], strict=False):
-            length = len(_decoded(escape))
+            length = len(decode(escape))
             end += len(before) + len(escape)
             shift += len(escape) - length
             ends.append(end - shift)

@@ -32,14 +32,17 @@ from retrycontract.contract.redaction.randomness import (
     find_random_tokens,
 )
 from retrycontract.contract.redaction.scan_copies import (
+    ANY,
     APART,
     ESCAPE,
+    FOREIGN,
     LONG,
     REACH,
     ascii_copy,
     decoded_copy,
     folded_copy,
     near_escapes,
+    undone_pattern,
 )
 
 _BEGIN = Head(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,20}-----|---- BEGIN SSH2 [A-Z ]{0,30}PRIVATE KEY ----")
@@ -172,6 +175,17 @@ class Scanner:
             text = redacted
         return text
 
+    def redact_word(self, text: str) -> str:
+        """Redact an identifier or a word of a schema, a pattern also as the text that it stands for."""
+        text = self.redact(text, generic=False)
+        undone = undone_pattern(MARK_PATTERN.sub(lambda match: ANY * len(match[0]), text))
+        if undone is None:
+            return text
+        spans = self._find(undone.text, self._inside)
+        # Where it leaves a choice, as in `ghp_\w{36}`, a pattern holds no secret.
+        literal = (span for span in spans if FOREIGN not in undone.text[span.start : span.end])
+        return _marked(text, map(undone.original, literal))
+
     def whole_mark(self, text: str) -> str | None:
         """Give the kind of secret that fills the whole text, or None."""
         folded = ascii_copy(text)
@@ -226,15 +240,20 @@ class Scanner:
         finders = self._sieve.finders_for(copy.text, most)
         if not finders:
             return text
-        pieces: list[str] = []
-        position = 0
-        for span in merge(map(copy.original, bounded(finders, copy.text))):
-            pieces += (text[position : span.start], f"{MARK}{span.mark}]")
-            position = span.end
-        return "".join([*pieces, text[position:]]) if pieces else text
+        return _marked(text, map(copy.original, bounded(finders, copy.text)))
 
     def _find(self, text: str, most: int) -> Iterator[SecretSpan]:
         return bounded(self._sieve.finders_for(text, most), text)
+
+
+def _marked(text: str, spans: Iterator[SecretSpan]) -> str:
+    """Put marks in the place of the spans."""
+    pieces: list[str] = []
+    position = 0
+    for span in merge(spans):
+        pieces += (text[position : span.start], f"{MARK}{span.mark}]")
+        position = span.end
+    return "".join([*pieces, text[position:]]) if pieces else text
 
 
 def find(sieve: Sieve, text: str) -> Iterator[SecretSpan]:
