@@ -273,7 +273,7 @@ def test_a_copy_is_what_its_tables_say_character_by_character() -> None:
         told = "".join(c if c.isascii() else scan_copies._FOLDED.get(c, scan_copies.FOREIGN) for c in text)
         assert scan_copies._folded(text.replace("\x01", ""), {*text}) == told.replace("\x01", "")
         usual = {*scan_copies._USUAL.decode()}
-        assert scan_copies._characters(text) - usual == {*text} - usual
+        assert scan_copies._characters(text, scan_copies._unusual(text)) - usual == {*text} - usual
         plain = scan_copies.ascii_copy(text)
         escaped = scan_copies._ESCAPES.sub(lambda match: scan_copies._decoded(match[0]), plain)
         found = scan_copies.decoded_copy(plain)

@@ -6,7 +6,7 @@ import re
 import sys
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
@@ -87,6 +87,10 @@ _ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "colon"
 _HIGHEST = 0x10FFFF
 
 
+# What of a name is not ASCII.
+_OTHERS: Final = {name: "".join(c for c in name if not c.isascii()) for name in FORMS}
+
+
 class FoldedCopy:
     """Hold a text in ASCII, and the way back to the original, from which unseen characters may be left out."""
 
@@ -102,7 +106,7 @@ class FoldedCopy:
             return span
         if self._gaps is None:  # only a text that holds a secret needs the list
             # Only the few that are here: a search for all of them is ten times as slow.
-            here = re.compile(f"[{re.escape(''.join(sorted(_UNSEEN & _characters(self._source))))}]")
+            here = re.compile(f"[{re.escape(''.join(sorted(_UNSEEN & {*_unusual(self._source)})))}]")
             self._gaps = [gap.start() - before for before, gap in enumerate(here.finditer(self._source))]
         # The characters that nobody sees go with the secret only where they stand inside it.
         first, last = (place + bisect_right(self._gaps, place) for place in (span.start, span.end - 1))
@@ -116,13 +120,17 @@ def folded_copy(text: str) -> FoldedCopy:
         # As many unseen characters, which go with the others below: the way back counts positions.
         text = _ANSI.sub(lambda match: "\0" * len(match[0]), text)
     if not text.isascii():
-        characters = _characters(text)
+        unusual = _unusual(text)
+        is_short = unusual is text
+        characters = _characters(text, unusual)
         # Tables of just this text's characters: a look-up that fails would cost an exception for each.
         if unseen := _UNSEEN & characters:
             source, text = text, _without(text, unseen, characters)
+            unusual = _without(unusual, unseen, characters)
         for name, known in FORMS.items():
-            # Name by name: one search for all of them calls back for each that it finds.
-            if characters.issuperset(name):
+            # Name by name: one search for all of them calls back for each that it finds. Of most texts what is not
+            # ASCII is little, and tells which names may be there.
+            if characters.issuperset(name) and (is_short or _OTHERS[name] in unusual):
                 text = text.replace(name, known)
         text = _folded(text, characters)
     elif not text.isprintable() and len(seen_text := text.translate(_UNSEEN_ASCII)) < len(text):
@@ -133,15 +141,24 @@ def folded_copy(text: str) -> FoldedCopy:
     return FoldedCopy(text, source)
 
 
-def _characters(text: str) -> set[str]:
+def _unusual(text: str) -> str:
+    """Leave out of a long text what is usual in any; the rest keeps its order."""
+    if len(text) < LONG:
+        return text
+    try:
+        return text.encode().translate(None, _USUAL).decode()
+    except UnicodeEncodeError:  # lone surrogates, for each of which a codec would call back
+        return text
+
+
+def _characters(text: str, unusual: str) -> set[str]:
     """List the different characters; of a long text as numbers, and all that are usual without looking for them."""
     if len(text) < LONG:
         return {*text}
     try:
-        unusual = text.encode().translate(None, _USUAL).decode()
-    except UnicodeEncodeError:  # lone surrogates, for each of which a codec would call back
-        return {*text, *_USUAL.decode()}
-    points = memoryview(unusual.encode(_POINTS)).cast("I")
+        points = memoryview(unusual.encode(_POINTS)).cast("I")
+    except UnicodeEncodeError:
+        return {*unusual, *_USUAL.decode()}
     return {*map(chr, {*points}), *_USUAL.decode()}
 
 
@@ -176,21 +193,50 @@ REACH: Final = 300
 APART: Final = "\n;\n"
 
 
-def near_escapes(text: str) -> str:
-    """Join what stands around the escapes of a text; gives the text where that is most of it."""
-    pieces: list[str] = []
+class Surroundings:
+    """Join what stands around some places of a text, and know the way back."""
+
+    __slots__ = ("_joined", "_starts", "text")
+
+    def __init__(self, text: str, stretches: Iterable[tuple[int, int]]) -> None:
+        """Take stretches in their order; they may overlap."""
+        pieces: list[str] = []
+        self._starts: list[int] = []  # in the text, and below in what is joined
+        self._joined: list[int] = []
+        taken = length = 0
+        for begin, end in stretches:
+            if begin > taken or not pieces:
+                taken = max(begin, taken)
+                self._starts.append(taken)
+                self._joined.append(length + len(APART))
+                pieces.append(APART)
+                length += len(APART)
+            pieces.append(text[taken:end])
+            length += len(pieces[-1])
+            taken = max(taken, end)
+        self.text = "".join(pieces)
+
+    def original(self, start: int, end: int) -> tuple[int, int] | None:
+        """Say where a stretch of the joined text stands in the original; None for one over several pieces."""
+        piece = bisect_right(self._joined, start) - 1
+        if piece < 0 or (piece + 1 < len(self._joined) and end > self._joined[piece + 1] - len(APART)):
+            return None
+        moved = self._starts[piece] - self._joined[piece]
+        return start + moved, end + moved
+
+
+def near_escapes(text: str) -> Surroundings | None:
+    """Join what stands around the escapes of a text, None where that is most of it."""
+    stretches: list[tuple[int, int]] = []
     taken = left = 0
     for number, place in enumerate(_ESCAPES.finditer(text)):
         begin, end = place.start() - REACH, place.end() + REACH
-        if begin > taken:
-            pieces.append(APART)
-            left += begin - taken
-            taken = begin
-        pieces.append(text[taken:end])
+        left += max(begin - taken, 0)
         taken = max(taken, end)
+        stretches.append((begin, end))
         if taken > 2 * left + len(text) // 2 or number > len(text) // REACH:
-            return text
-    return "".join(pieces)
+            return None
+    return Surroundings(text, stretches)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from retrycontract.contract.redaction.scan_copies import (
     FOREIGN,
     LONG,
     REACH,
+    Surroundings,
     ascii_copy,
     decoded_copy,
     folded_copy,
@@ -107,6 +108,8 @@ LONG_WORD = "[A-Za-z0-9_+/=-]{20}"
 LISTED_FLAG = r"[\"']\s*,\s*[\"']-|[\"']-[\w-]*[\"']\s*,\s*[\"']|\n[ \t]*-[ \t]+[\"']?-[\w-]"
 # Redacting may join or lay bare what the next look finds; in practice the second look finds nothing.
 MOST_LOOKS = 4
+# Characters on either side of an escape that hides something: what is one find does not reach further.
+WIDE = 10 * REACH
 # JSON in a string of JSON in a URL: escapes are decoded so often.
 MOST_DECODED = 2
 
@@ -196,12 +199,29 @@ class Scanner:
 
     def _find_decoded(self, text: str, _: Allowance, times: int = MOST_DECODED) -> Iterator[SecretSpan]:
         """Look at the text as it is when its escapes are decoded."""
-        if len(text) > LONG and 2 * len(around := near_escapes(text)) < len(text):
-            plain = {span[:2] for span in self._find(around, self._inside)}
-            # In most long texts the escapes are few, and none of them hides anything.
-            if all(span[:2] in plain for span in self._decoded(around, times)):
-                return
-        yield from self._decoded(text, times)
+        around = near_escapes(text) if len(text) > LONG else None
+        found = None
+        if around is not None and 2 * len(around.text) < len(text):
+            plain = {span[:2] for span in self._find(around.text, self._inside)}
+            # In most long texts the escapes are few, and few of them hide anything: only there is looked wider.
+            hidden = [span[:2] for span in self._decoded(around.text, times) if span[:2] not in plain]
+            found = self._find_around(text, [around.original(*span) for span in hidden], times)
+        yield from self._decoded(text, times) if found is None else found
+
+    def _find_around(self, text: str, places: list[tuple[int, int] | None], times: int) -> list[SecretSpan] | None:
+        """Decode the text around some places alone; None where that is most of it, or tells of more than a place."""
+        if None in places:
+            return None
+        wide = Surroundings(text, sorted((max(start - WIDE, 0), end + WIDE) for start, end in filter(None, places)))
+        if 2 * len(wide.text) > len(text):
+            return None
+        found = []
+        for span in self._decoded(wide.text, times) if places else ():
+            place = wide.original(span.start, span.end)
+            if place is None:
+                return None
+            found.append(SecretSpan(*place, span.mark))
+        return found
 
     def _decoded(self, text: str, times: int) -> Iterator[SecretSpan]:
         if decoded := decoded_copy(text):
