@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -170,3 +171,56 @@ def test_a_password_is_redacted_in_whatever_form_it_is_handed_over(form: str, ki
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_has_such_a_form_and_no_password_stays(text: str) -> None:
     assert SANITIZER.redact(text) == text
+
+
+def neighbours() -> Iterator[tuple[str, str]]:
+    """Make up texts of a seed that hold a secret, and with each the secret; those that hold none have an empty one."""
+    random = Random(15)
+
+    def word(least: int = 4, most: int = 9) -> str:
+        return "".join(random.choices(LETTERS, k=random.randint(least, most)))
+
+    def digest() -> str:
+        return "".join(random.choices("0123456789abcdef", k=random.choice([32, 40, 64])))
+
+    def number() -> int:
+        return random.randint(1, 400)
+
+    names = ["password", "db_password", "PASSWORD", "passwd", "user_pwd", "admin_pass"]
+    for _ in range(200):
+        name, secret = random.choice(names), f"{word()}{random.choice('-_.!')}{number()}{word().upper()}"
+        key = random.choice(["api_key", "apiKey", "client_secret", "db.secret_key", "accessToken"])
+        equals, mark = "=" * random.randint(0, 3), random.choice(["plain", "plainText", "clear", "clearText"])
+        other = random.choice([f"${word()}", f'"${word()}_{word()}"', f'"${name}{number()}"', f"${word().upper()}"])
+        compare = random.choice(["=", "==", "!="])
+        plain = word(6, 9)
+        yield from [
+            (f"{key} = [{equals}[{secret}]{equals}]", secret),
+            (f"local {key} = [{equals}[{word(10, 20)}{word().upper()}{(long := word(10, 20))}]{equals}]", long),
+            (f"<{name}><{mark}>{plain}</{mark}></{name}>", plain),
+            (f"<user>{word()}</user>\n<{name}>\n  <{mark}>{secret}</{mark}>\n</{name}>", secret),
+            (f"pass: {number()}/{secret}", secret),
+            (f"[[ ${name} {compare} {secret} ]]", secret),
+            (f"${name} = '${secret}';", secret),
+            (f"パスワードは{secret}です", secret),
+            (f"{random.choice(['passwd', 'read password'])} \"{secret}\"", secret),
+            (f"{random.choice(['', 'tests ', 'Total: '])}pass: {number()}/{number()}", ""),
+            (f"fail: {number()}, pass: {number()}/{number()}", ""), (f"Pass: {number()}%", ""),
+            (f"pass: {number() % 100}.{number() % 10}%", ""), (f"[[ ${name} {compare} {other} ]]", ""),
+            (f"if [ \"${name}\" {compare} {other} ]; then", ""), (f"${name} = {other};", ""),
+            (f"パスワードは{number()}文字以上。SHA256: {digest()}", ""),
+            (f"パスワード規則のファイルの{random.choice(['SHA256', 'MD5', 'SHA-1', 'sha512'])}は{digest()}です", ""),
+            (f"密码文件的{random.choice(['SHA256', 'MD5', 'sha1'])}: {digest()}", ""),
+            (f"(read-passwd \"{random.choice(['Password', 'Passphrase', 'New password', 'Token'])}: \")", ""),
+            (f"prompt-password \"{random.choice(['Your', 'Enter', 'Old'])} password{random.choice(':?>')} \"", ""),
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize("is_telling", [True, False])
+def test_neighbours_of_these_forms_are_told_apart(is_telling: bool) -> None:
+    wrong = []
+    for text, secret in neighbours():
+        if bool(secret) == is_telling:
+            redacted = SANITIZER.redact(text)
+            wrong += [text] if (secret in redacted if secret else redacted != text) else []
+    assert wrong == []

@@ -31,6 +31,7 @@ from retrycontract.contract.redaction.literals import (
     read_literal,
     read_type,
 )
+from retrycontract.contract.redaction.randomness import counts_or_refers, without_sums
 from retrycontract.contract.redaction.scan_copies import FOREIGN
 
 _SPACE = r"[ \t]{0,8}"
@@ -200,7 +201,9 @@ def _assigned(
     spaced = text[end : end + 1] in (" ", "\t") or closers.endswith((" ", "\t"))
     if verdict.mark and text.startswith("[", end + spaced):
         long = _LONG_STRING.match(text, end + spaced) if "=" in operator else None
-        if long and (verdict.mark == "PASSWORD" or Literal.whole(long[2]).telling):
+        if long and is_secret_literal(
+            Literal(long[2], *long.span(2), quoted=True), verdict, Assignment(name, "=", spaced, False), allowance
+        ):
             yield SecretSpan(*long.span(2), verdict.mark)
         for item in read_list(text, end + spaced + 1):
             yield SecretSpan(item.start, item.end, verdict.mark)
@@ -213,7 +216,8 @@ def _assigned(
         literal = _given(text, find, literal, verdict.mark)
     if literal is None or (operator == ":" and literal.quoted and _opens_block(text, find, literal)):
         return
-    if FOREIGN in literal.text and not literal.quoted and not _HOLDS_WORD.search(literal.text):
+    is_foreign = FOREIGN in literal.text or FOREIGN in operator
+    if is_foreign and not literal.quoted and not _HOLDS_WORD.search(without_sums(literal.text)):
         return  # `パスワードは8文字以上`: a rule
     if said:
         long_word = literal.quoted and " " not in literal.text and len(literal.text) >= LONG_WORD
@@ -223,6 +227,7 @@ def _assigned(
             return
     beside = Assignment(name, operator.strip(), spaced=spaced, starts_line=_starts_line(text, start))
     is_secret = is_secret_literal(literal, verdict, beside, allowance)
+    is_secret = is_secret and not counts_or_refers(name, literal.text, text[literal.start - 1])
     parts = list[SecretSpan]()
     if verdict.mark and not literal.quoted and (joined := _JOINED_TO.match(text, end)):
         for part in read_expression(text, None, joined.end()):

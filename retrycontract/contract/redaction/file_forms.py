@@ -108,6 +108,8 @@ _OUTER = Head(
 )
 _INNER = re.compile(r"\s*<([\w:.-]{1,80})[^<>]*>\s*(?:<!\[CDATA\[)?([^<>]{0,200}?)\s*(?:\]\]>)?\s*</[^<>]{1,80}>")
 MOST_INNER = 6
+# Elements that hold a password as it is, so that an ordinary word is one.
+_AS_IT_IS = frozenset({"plain", "plaintext", "clear", "cleartext"})
 # Tuples of Erlang, forms and pairs of Lisp.
 _TUPLE = Head(rf"(?i)[{{(\[][ \t]*[:']?({SECRET_NAME})'?,[ \t]*(?:<<)?(\")")
 _FORM = Head(
@@ -293,9 +295,10 @@ def find_inner_elements(text: str, allowance: Allowance) -> Iterator[SecretSpan]
                 break
             position, verdict = inner.end(), judge(inner[1])
             literal = Literal(inner[2], *inner.span(2), quoted=True)
-            if not (verdict.descriptor or verdict.identifier) and (
-                _is_certain(literal, mark or "") or _is_mixed(literal)
-            ):
+            is_plain = inner[1].rpartition(":")[2].casefold() in _AS_IT_IS and is_quoted_secret(literal, mark or "")
+            is_value = is_plain and not (literal.is_placeholder or literal.is_word_of_code)
+            describes = verdict.descriptor or verdict.identifier
+            if is_value or (not describes and (_is_certain(literal, mark or "") or _is_mixed(literal))):
                 allowance.spend(inner.start())
                 yield SecretSpan(literal.start, literal.end, verdict.mark or mark or "")
 
@@ -328,6 +331,9 @@ def find_spoken(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     for find in _SPOKEN.telling(text, allowance):
         literal = read_literal(text, find.span(2)[0])
         if literal and literal.quoted and (literal.telling or len(literal.text) >= LONG_WORD):
+            asked = literal.text.rstrip()
+            if asked[-1:] in (":", "?", ">") and judge(asked[:-1]).mark:
+                continue  # what is typed is asked for: `(read-passwd "Password: ")`
             yield SecretSpan(literal.start, literal.end, judge(find[1]).mark or "PASSWORD")
 
 

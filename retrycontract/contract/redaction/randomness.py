@@ -217,3 +217,23 @@ def decoded_whole(text: str) -> str | None:
     if len(text) not in ENCODED_LENGTHS or " " in text:
         return None
     return decode_base64(text.strip())
+
+
+# The name of a checksum, and the one that follows it.
+_SUMS = re.compile(r"(?i)(?:sha-?[0-9]{1,3}|md5|blake[0-9]?[a-z]?)[^0-9a-z]{0,8}(?:[0-9a-f]{32,128}(?![0-9a-z]))?")
+# How many tests passed; the value of a variable of a shell, of PHP or of Perl.
+_COUNT = re.compile(r"[0-9]{1,6}(?:/[0-9]{1,6}|(?:\.[0-9]{1,3})?%)")
+_VARIABLE = re.compile(r"\$[A-Za-z_]\w*")
+
+
+def without_sums(text: str) -> str:
+    """Leave out checksums that are called so."""
+    return _SUMS.sub("", text)
+
+
+def counts_or_refers(name: str, value: str, before: str) -> bool:
+    """Say whether `pass: 3/5` only counts, or `$password = $other` means another variable; within `'…'` it does not."""
+    value = value.rstrip(",;)]")
+    if name.casefold() == "pass" and _COUNT.fullmatch(value):
+        return True
+    return name.startswith("$") and before != "'" and _VARIABLE.fullmatch(value) is not None
