@@ -17,7 +17,6 @@ from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 SANITIZER = ValueSanitizer()
 SECRET = "hunter" + "2two"
 WORD = "correct" + "horse"
-STRONG = "Tr0ub4dor" + "&3x"
 
 
 def b64(text: str) -> str:

@@ -25,7 +25,6 @@ NAMES = [
     "unjudged",
 ]
 SIZED = {"type": "object", "properties": {"size": {"type": "integer"}}, "required": ["size"]}
-ELSEWHERE = {"type": "object", "$ref": "https://a.example"}
 TOOLS = [
     {"name": name, "inputSchema": TEXT if name == "text" else {"type": "object"}}
     | {

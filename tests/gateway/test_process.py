@@ -18,7 +18,6 @@ from tests.serving.threads import eventually
 INITIALIZED = json.dumps({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": INITIALIZE}) + "\n"
 # Started anew, as nobody forks them elsewhere.
 GATEWAY = (sys.executable, "-m", "retrycontract", "mcp-gateway")
-RIGHT = '{"path": "/a"}'
 READY = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\n"
 PING = json.dumps({"jsonrpc": "2.0", "id": "ping", "method": "ping"}) + "\n"
 

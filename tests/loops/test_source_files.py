@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +52,6 @@ class ScriptedAsync(Scripted):
     async def complete(self, messages: Sequence[Message]) -> Completion:  # type: ignore[override]
         await asyncio.sleep(0)
         return super().complete(messages)
-
-
-Generate = Callable[..., tuple[str, bool]]
 
 
 def in_thread(*answers: Any, filepath: str = "src/app.py", **options: Any) -> tuple[Scripted, tuple[str, bool]]:

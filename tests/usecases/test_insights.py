@@ -29,7 +29,6 @@ from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make
 from tests.usecases.conftest import NOON
 
 pytestmark = pytest.mark.django_db
-HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 WHOLE = CountScope(NOON, NOON + DAY)
 OUTPUTS: list[Any] = [WRONG, RIGHT, {}, "{", {"service": 1, "region": 2, "zone": 3}, WRONG]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
-from functools import lru_cache
+from functools import _lru_cache_wrapper, lru_cache
 from typing import Any
 
 from retrycontract.contract import pointers
@@ -108,18 +108,17 @@ class ValueSanitizer:
 
     def redact_name(self, name: str) -> str:
         """Replace the secrets in one name: an object key, a tool's name, a token of a pointer."""
-        if not self._configuration.redact_secrets:
-            return name
-        # Each name of a submission is asked for some twenty times.
-        redact = _redacted_name if len(name) < LONGEST_CACHED else _redacted_name.__wrapped__
-        return redact(self._scanner, name)
+        return self._redacted(_redacted_name, name)
 
     def redact_identifier(self, text: str) -> str:
         """Replace the secrets in an identifier or in a word of a schema, where what is merely random is none."""
+        return self._redacted(_redacted_identifier, text)
+
+    def _redacted(self, redact: _lru_cache_wrapper[str], text: str) -> str:
         if not self._configuration.redact_secrets:
             return text
-        redact = _redacted_identifier if len(text) < LONGEST_CACHED else _redacted_identifier.__wrapped__
-        return redact(self._scanner, text)
+        # Each name of a submission is asked for some twenty times.
+        return redact(self._scanner, text) if len(text) < LONGEST_CACHED else redact.__wrapped__(self._scanner, text)
 
     def redact_schema(self, schema: Any, name: str = "") -> Any:
         """Replace the secrets in an admitted schema, to show it; `name` is the field that it describes."""

@@ -39,12 +39,7 @@ def claim_call(call: Call, operator: User, *, now: datetime, door: Door = Door.D
     What somebody else let run out is taken over.
     """
     with write_transaction():
-        # Locks are taken in one order everywhere, the call before the escalation: nobody waits in a circle.
-        call.hold()
-        escalation = open_escalation_of(call)
-        held = Claim.objects.select_related("operator").filter(escalation=escalation).first()
-        if held is not None and held.until > now and held.operator_id != operator.pk:
-            raise ClaimedError(held)
+        escalation, held = _lock_for(operator, call, now)
         if held is None or held.until <= now:
             taken_over = {"from_operator": held.operator.get_username()} if held else {}
             Event.record("call.claimed", call=call, actor=operator.get_username(), door=door, at=now, **taken_over)
@@ -111,6 +106,17 @@ def patience() -> timedelta:
     return timedelta(minutes=settings.RETRYCONTRACT.claim_minutes)
 
 
+def _lock_for(operator: User, call: Call, now: datetime) -> tuple[Escalation, Claim | None]:
+    """Lock a call and its open escalation, which has this claim; raises NotBlockedError, and ClaimedError by others."""
+    # Locks are taken in one order everywhere, the call before the escalation: nobody waits in a circle.
+    call.hold()
+    escalation = open_escalation_of(call)
+    held = Claim.objects.select_related("operator").filter(escalation=escalation).first()
+    if held is not None and held.until > now and held.operator_id != operator.pk:
+        raise ClaimedError(held)
+    return escalation, held
+
+
 def open_escalation_of(call: Call) -> Escalation:
     """Lock the open escalation of a call, so that one after the other decides on it; raises NotBlockedError."""
     escalation = Escalation.objects.open().select_for_update().filter(call=call).first()
@@ -142,11 +148,7 @@ def snooze_call(
         raise UnusableTimeError
     reason = sanitizer().preview_text(reason.strip(), MAX_REASON) if reason.strip() else ""
     with write_transaction():
-        call.hold()
-        escalation = open_escalation_of(call)
-        held = Claim.objects.select_related("operator").filter(escalation=escalation).first()
-        if held is not None and held.until > now and held.operator_id != operator.pk:
-            raise ClaimedError(held)
+        escalation, _ = _lock_for(operator, call, now)
         Claim.objects.filter(escalation=escalation).delete()
         values = {"operator": operator, "reason": reason, "snoozed_at": now, "until": until}
         snooze, _ = Snooze.objects.update_or_create(escalation=escalation, defaults=values)
