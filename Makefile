@@ -18,10 +18,10 @@ ALSO_ON_POSTGRESQL := tests/api tests/dashboard $(WHATEVER_THE_DATABASE) \
 FAST := tests/contract tests/usecases tests/store tests/delivery tests/client tests/loops tests/config
 # Words for pytest: make test ARGS="-k escalation -x"
 ARGS ?=
-# One more than there are cores, for half of a run waits for browsers and services. Tests that use the same service stay
+# Two more than there are cores, for half of a run waits for browsers and services. Tests that use the same service stay
 # together, and those of a module do (tests/conftest.py). PostgreSQL needs a core of its own to keep its lock's time.
 CORES := $(shell $(PYTHON) -c 'import os; print(max(os.cpu_count() or 2, 2))')
-WORKERS ?= $(shell expr $(CORES) + 1)
+WORKERS ?= $(shell expr $(CORES) + 2)
 SIDE_BY_SIDE = --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 # A second is saved to each process that does without this plug-in, which one module of the soak needs.
 PYTEST := $(BIN)/python -m pytest -p no:schemathesis

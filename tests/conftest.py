@@ -61,6 +61,7 @@ def pytest_configure() -> None:
     """See to it that nothing outlives this run, and that its processes share a first start."""
     watch_over_this_run()
     shared_folder()
+    gc.set_threshold(20_000, 20, 50)  # looks for garbage were a twelfth of the processor time
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -30,6 +30,8 @@ ARGUMENTS: Final = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # All pages are this machine's: no process more for each that is opened.
+    "--disable-site-isolation-trials",
 )
 LAST_REQUESTS_SECONDS: Final = 30
 IDLE_LOOKS: Final = 6  # one after the other: a request that was sent may not have been taken yet

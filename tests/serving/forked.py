@@ -19,13 +19,15 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 READY: Final = Path(__file__).with_name("ready.py")
-# Without `site`, for it stands between the program and who started it, and has nothing to do but that.
+# Without `site`, for it stands between the program and who started it, and has nothing to do but that; nor does it load
+# what is not built in, which takes as long again.
 HAND_OVER: Final = r"""
-import json, os, signal, socket, sys
+import _signal as signal, _socket as socket, marshal, os, sys
 line = socket.socket(socket.AF_UNIX)
 line.connect(sys.argv[1])
-told = json.dumps([sys.argv[2:], dict(os.environ), os.getcwd(), os.umask(0)]).encode()
-socket.send_fds(line, [len(told).to_bytes(8, "big")], [0, 1, 2])
+told = marshal.dumps([sys.argv[2:], dict(os.environ), os.getcwd(), os.umask(0)])
+files = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
+line.sendmsg([len(told).to_bytes(8, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)])
 line.sendall(told)
 nothing = os.open(os.devnull, os.O_RDWR)
 for number in (0, 1, 2):
