@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -81,6 +82,12 @@ WITHHELD_FENCES = (
         )
     ),
 )  # fmt: skip
+# What people of many languages say before a value, and behind the arrow what they say after it.
+FOLDER: Final = Path(__file__).parent
+WITHHOLDING, GIVING = (
+    dict(line.split(": ", 1) for line in (FOLDER / name).read_text(encoding="utf-8").splitlines())
+    for name in ("withholding.txt", "giving.txt")
+)
 SHOWING_TAGS = ("example", "Sample", "template", "json example", "draft", "wrong", "schema")
 
 
@@ -132,6 +139,29 @@ HANDED_OVER_FENCES = (
 )
 def test_what_words_announce_is_the_response(answer: str) -> None:
     assert judged(answer)[0]
+
+
+def _around(said: str) -> list[str]:
+    before, _, behind = said.partition(" -> ")
+    return [f"{words}\n{FENCED}" for words in before.split("|")] + [
+        f"{FENCED}\n{words}" for words in behind.split("|") if words
+    ]
+
+
+@pytest.mark.parametrize("language", WITHHOLDING)
+def test_what_is_an_example_or_wrong_or_somebody_elses_is_no_response(language: str) -> None:
+    assert [answer for answer in _around(WITHHOLDING[language]) if judged(answer)[0]] == []
+
+
+@pytest.mark.parametrize("language", GIVING)
+def test_who_names_an_example_a_mistake_or_a_person_may_give_all_the_same(language: str) -> None:
+    assert [answer for answer in _around(GIVING[language]) if not judged(answer)[0]] == []
+
+
+def test_the_tables_of_languages_are_as_large_as_they_should_be() -> None:
+    assert len(WITHHOLDING) >= 30
+    assert set(WITHHOLDING) == set(GIVING)
+    assert min(sum(map(len, map(_around, table.values()))) for table in (WITHHOLDING, GIVING)) >= 230
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from retrycontract.contract.outputs.no_attempt import (
     no_attempt,
     plain,
 )
+from retrycontract.contract.outputs.withholding import is_disowned, is_shown, is_wrong, without_files
 
 QUESTIONS: Final = re.compile(r"[?？؟]$|[\u0370-\u03ff].*;$|(吗|嗎|か|까요?|ไหม|หรือไม่)[。.]?$", re.DOTALL)
 ENDS_OF_LEAD: Final = " \t:：=`\"'*("
@@ -26,7 +27,7 @@ NEAR: Final = 300  # characters before and after a value in which its sentence i
 _FORBIDS = """
     (do not|don't|never|must not|mustn't|should not|shouldn't|cannot|can't|not allowed to|avoid|refrain from)
     nicht|nie|niemals|kein(e|en|er|em|es)?( mehr| so| diese\\w*)?
-    (inte|ikke|ej|aldrig|niet|nooit|no|nunca|jam[aá]s|n[aã]o|non|nu|ne|nie|не|нельзя)( meer| lo| la| o| a)?
+    (inte|ikke|ej\\b|aldrig|niet|nooit|no|nunca|jam[aá]s|n[aã]o|non|nu|ne|nie|не|нельзя)( meer| lo| la| o| a)?
     n'|ne( le| la| les)?
 """
 _DOING = """
@@ -36,30 +37,34 @@ _DOING = """
     envo|utilis|ex[eé]cut|emplo|lanc|appel|soumet|enregistr|env[ií]|us[aeo]\\b|us[ae]r|ejecut|utili[cz]|llam|guard|mand
     cham|salv|invi|esegu|chiam|verst|gebrui|verzend|uitvoer|wysyłaj|używaj|uruchamiaj|wykonuj|kopiuj|stosuj|použív|pos[ií]l
     spoušt|odes[ií]l|trimite|folosi|rula|küld|használ|futtas|skick|använd|kör|brug|bruk|kjør
-    отправля|использ|запуска|посыла|выполня|копиру|применя|надсила|використ|изпращ
+    отправля|использ|запуска|посыла|выполня|копиру|применя|надсила|використ|изпращ|изпълн|шаљ|покре|корист
+    šalj|pošilj|zažen|uporab|izvaj|korist|pokre|envi[eïé]|executi
 """
 # Where the verb comes first, or the language has its own word or ending for it.
 _FORBIDS_OTHERWISE = """
     \\b(sende|schicke|verwende|benutze|nutze|übernimm|führe)\\b.{0,20}\\bnicht\\b
     \\b(gebruik|verstuur|stuur) .{0,20}niet
-    \\b(skicka|använd|kör|send|brug|bruk|kjør) (det |den )?(inte|ikke|ej)\\b|\\bälä \\w+|\\bμ(ην|η) \\w+
+    \\b(skicka|använd|kör|send|brug|bruk|kjør) (det |den )?(inte|ikke|ej)\\b|\\bäl(ä|kää) \\w+|\\bμ(ην|η) \\w+
     (gönder|kullan|çalıştır)m[ae](yin|yın)?\\b|\\bjangan \\w+|\\bhuwag|\\b(đừng|không được) \\w+
     不要|请勿|請勿|切勿|勿|别|別|不得|不可|不能|ないで|しないこと|禁止|하지 ?마|지 마|마세요|마십시오|금지
-    لا (ترسل|تستخدم|تنفذ|تشغل)|(אל|לא) ת\\w+|मत |न भेज|ห้าม|อย่า
+    \\bnemoj|\\bнемој|\\b(ära|ärge) \\w+|\\bne(sūt|palaid|izmanto|izpild|lieto|siųsk|siunt|naudok|paleis|vykdyk)
+    \\bne(pos[ií][el]|spou[sš]|sp[uú][sšť]|použ[ií]v|vykon[aá]v|prov[aá]děj)|\\b(usi|msi)(tum|end|fany|weke|jibu)
+    ن(فرست|کن\\b|کنید\\b|دهید\\b)|না (পাঠা|চালা)|(পাঠা|চালা|ব্যবহার কর)\\S* না|வேண்டாம்|(அனுப்ப|இயக்க|பயன்படுத்த)ா(தே|தீர்)
+    (مت|نہ) (بھیج|چلا|استعمال)|न (चला|कर)|لا (ترسل|تستخدم|تنفذ|تشغل)|(אל|לא) ת\\w+|मत |न भेज|ห้าม|อย่า
 """
 # What else takes a value back: it is wrong, of the past, of somebody else, only a draft, or waits for something.
 _TAKES_BACK = """
-    wrong|incorrect|invalid|\\bbad\\b(?! om)|mistaken|broken|buggy|obsolete|outdated|deprecated|\\bdraft|placeholder
+    \\bexample|illustrat|obsolete|outdated|deprecated|\\bdraft|placeholder
     template|dummy|rejected|refused|failed|failing|cancel\\w*|discard\\w*|ignore|forbidden|prohibited|harmful|dangerous
     unsafe|against|instead of|rather than
-    \\b(earlier|previously|before|yesterday|last time|old|unsure|tbd|fixme|preliminary)\\b|example|for instance|e\\.g\\.
+    \\b(earlier|previously|before|yesterday|last time|old|unsure|tbd|fixme|preliminary)\\b|for instance|e\\.g\\.
     \\bsample|\\bguess|hypoth[eé]|simulat|pretend|\\bimagine\\b|\\bsuppos|\\bmock|\\bfake|dry.run|made.up
     made .{0,20} up\\b|invented|did you mean
     \\b(if|unless|until|once|after|when|whether) (you|i|we|the|they|approved|confirmed)\\b|\\bwait|\\bhold off|^in case
     \\b(would|could|might|maybe|perhaps|possibly|possible (answer|response|call|reply))\\b
     i'd (send|use|call|run|do|answer|say|suggest|write|return)|\\b(approv|confirm|permission|consent)|^(pending|todo)\\b
-    pending your|await|sign-?off|theor|illustrat|\\bdemo|^as a test|superseded|nobody|your ok\\b
-    please (check|review|have a look|fill)|attacker|malicious|adversar|inject|jailbreak|phish|told me to
+    pending your|await|sign-?off|theor|\\bdemo|^as a test|superseded|nobody|your ok\\b
+    please (check|review|have a look|fill)|attacker(?!'s)|malicious|adversar|inject|jailbreak|phish|told me to
     \\b(the (documentation|docs|manual|readme)( \\w+)?$|quoted|copied|forwarded|^(from the )?(\\w+ )?log$)
     \\b(original (request|message|input|call)|wrote|said|typed|pasted|entered)( this| that| it| the following)?$
     \\b(quoted|contain(s|ed)|returned|shows?|says|reads)( this| that| it| the following)?$
@@ -74,21 +79,21 @@ _TAKES_BACK = """
 """
 # The same in other languages, where a sentence before or after a value that has one of these seldom means another.
 _TAKES_BACK_ABROAD = """
-    falsch|fehlerhaft|ungültig|entwurf|veraltet|abgelehnt|statt\\b|anstatt|anstelle|\\b(ist|war|wäre) ein fehler
-    wenn sie|\\bfalls|vielleicht|ungefähr|\\bwäre|\\bwürde|\\bkönnte|zur probe|erst prüfen|stimmt nicht
-    nicht (richtig|korrekt)|\\bfaux|fausse|incorrect|invalide|brouillon|erron[eé]|refus|au lieu|plut[oô]t que|si vous
+    veraltet|abgelehnt|statt\\b|anstatt|anstelle|\\b(ist|war|wäre) ein fehler
+    wenn sie|\\bfalls|vielleicht|ungefähr|\\bwäre|\\bwürde|\\bkönnte|zur probe|erst prüfen|
+    nicht (richtig|korrekt)|refus|au lieu|plut[oô]t que|si vous
     pas (correct|juste|bon\\b)|(c'est|c'était|serait) une erreur|\\b(serait|pourrait)|peut-être|ip[oó]t[eé]|ipotet
-    equivocad|inv[aá]lid|borrador|rechazad|en lugar|en vez|\\bsi (usted|quiere|est[aá]s? de)|errad|está mal|es un error
-    ser[ií]a\\b|podr[ií]a|tal vez|quiz[aá]|rascunho|rejeitad|em vez|poderia|talvez
-    \\bn(o|[aã]o) (é|está|es) (cert|corret|correct)|sbagliat|\\berrat|non (valid|è corrett|è giust)|bozza|rifiutat
-    invece|al posto|è un errore|sarebbe|potrebb|forse|\\bfout\\b|ongeldig|concept\\b|afgewezen|in plaats|klopt niet
-    niet juist|\\bzou(den)?\\b|misschien|błędn|błąd|nieprawidłow|odrzucon|zamiast|szkic|\\bźle\\b|byłoby|mógłb|może być
-    špatn|chybn|návrh|místo|možná|\\bfel\\b|felaktig|\\bfeil\\b|forkert|utkast|udkast|skulle|kanske|kanskje|måske|väärin
-    virhe|luonnos|ehkä|hibás|\\brossz|vázlat|talán|greșit|ciorn|poate\\b|yanlış|taslak|hatalı|belki|\\bsalah\\b
-    \\bdraf\\b|mungkin|jika|\\bsai\\b|bản nháp|nếu|неправильн|неверн|ошибочн|недейств|черновик|отклон|вместо|если
-    это (была )?ошибка|\\bбы\\b|возможно|гипотет|симул|помилк|чернетк|замість|якщо|грешно|погрешно|чернов|λάθοσ|πρόχειρ
-    ίσωσ|υποθετ|错|錯|无效|無效|草稿|拒绝|拒絕|而不是|如果|假设|假如|模拟|不对|不對|間違|違い|違う|誤り|無効|下書き|却下
-    代わりに|仮に|잘못|틀린|틀렸|초안|거부|대신|가정|خطأ|مسودة|שגוי|טעות|טיוטה|गलत|ग़लत|मसौदा|ผิด|ฉบับร่าง|vorschlag
+    rechazad|en lugar|en vez|\\bsi (usted|quiere|est[aá]s? de)|está mal|es un error
+    ser[ií]a\\b|podr[ií]a|tal vez|quiz[aá]|rejeitad|em vez|poderia|talvez
+    \\bn(o|[aã]o) (é|está|es) (cert|corret|correct)|non (valid|è corrett|è giust)|rifiutat
+    invece|al posto|è un errore|sarebbe|potrebb|forse|afgewezen|in plaats|klopt niet
+    niet juist|\\bzou(den)?\\b|misschien|odrzucon|zamiast|byłoby|mógłb|może być
+    místo|možná|skulle|kanske|kanskje|måske|
+    ehkä|talán|poate\\b|belki|
+    mungkin|jika|nếu|отклон|вместо|если
+    это (была )?ошибка|\\bбы\\b|возможно|гипотет|симул|замість|якщо|
+    ίσωσ|υποθετ|拒绝|拒絕|而不是|如果|假设|假如|模拟|違う|却下
+    代わりに|仮に|거부|대신|가정|vorschlag
     propuesta|propost|proposition|voorstel|propozycj|förslag|forslag|предложени|freigabe|genehmig|bestätig|zustimm
     erlaubnis|einverst|votre accord|approbation|autorisation|confirm(ez|er|ation)|approuv|permiso\\b|permesso|permissão
     permisiun|confirm(a|e|ar|aci[oó]n|ação|e|ați|ă)\\b|aprob|aprov|conferm|approva[zt]|toestemming|bevestig|akkoord
@@ -97,21 +102,6 @@ _TAKES_BACK_ABROAD = """
     разреш|підтверд|схвал|потвърд|επιβεβ|έγκρισ|确认|確認|批准|同意|许可|承認|승인|확인|허락|تأكيد|موافق|אישור|לאשר
     पुष्टि|अनुमति|ยืนยัน|อนุมัติ
 """
-# Examples, and what somebody else has said: a value behind them is shown.
-_SHOWS = """
-    e[jx][eé]mp[el]|exemp|eksemp|esemp|esimer|beispiel|voorbeeld|przykład|[rř][ií]klad|primjer|primer\\b|пример
-    приклад
-    örne[kğ]|ví dụ|contoh|misalnya|halimbawa|mfano|példá|piemēr|pavyzd|näide|näite|παράδειγμ
-    比如|例えば|たとえば|例如|示例|举例|例：
-    예시|예를|مثال|مثلا|לדוגמ|למשל|उदाहरण|উদাহরণ|உதாரண|ตัวอย่าง
-"""
-_SAID_BY_ANOTHER = re.compile(
-    r"(nutzer|benutzer|kunde|utilisateur|client|usu[aá]ri[oa]|cliente|utente|gebruiker|użytkownik|uživatel|använda|bruger|"
-    r"bruker|käyttäj|felhasználó|utilizator|kullanıcı|pengguna|người dùng|пользоват|клиент|користувач|χρήστ|用户|用戶|"
-    r"ユーザー|사용자|المستخدم|המשתמש|उपयोगकर्ता|ผู้ใช้)\w{0,5}.{0,4}(schrieb|sagte|a écrit|a dit|escribió|dijo|ha scritto|"
-    r"escreveu|disse|schreef|zei|napisał|napsal|skrev|kirjoitti|írta|a scris|yazdı|menulis|đã viết|написал|написав|"
-    r"έγραψε|写道?|寫|说|說|输入|(の)?入力|書.{0,3}|(쓴|입력).{0,3}|كتب|כתב|ने लिखा|लिखा|เขียน)\W*$"
-)
 # What speaks of an earlier answer, before which the value stands.
 _OF_ANOTHER = """
     \\b(previous|earlier|before|last (attempt|reply|answer|call|version))|vorher|vorig|précéden|anterior|preceden
@@ -160,8 +150,8 @@ _TAKES_THAT_BACK = """
     should be \\d|as soon as|as a draft|do nothing|(made|contains|is|was) an? (mistake|error|typo)
     (error|mistake) in the above|got (this|it|that) wrong
     \\byour (confirm|approv|permission|consent|go-?ahead|ok\\b|sign-?off)|vertan|geirrt|tromp[eé]|equivoq|sbagliat
-    engan[eo]i|vergist|pomyli|splet|hade fel|téved|väärässä|\\ben ole\\b|greșit|yanıl|nhầm|keliru|ошиб|помил|сгреши
-    κάνει λάθος|弄错|間違|실수|أخطأ|טעיתי|\\bsollte\\b|vergiss|vergessen sie|ignorier|abbrech|stornier|doch nicht
+    engan[eo]i|vergist|pomyli|splet|hade fel|téved|väärässä|\\ben ole\\b|greșit|yanıl|nhầm|keliru|сгреши
+    κάνει λάθος|弄错|실수|أخطأ|טעיתי|\\bsollte\\b|vergiss|vergessen sie|ignorier|abbrech|stornier|doch nicht
     \\bwarte\\b|bescheid, ob|nur ein (beispiel|entwurf|test)|\\boublie|\\bignore[rz]\\b|\\bannule|\\battende[zr]
     j'attends|laisse[zr]? tomber|n'est qu'un|dites-moi (si|quel)|\\bolv[ií]d|\\bignor[ae] (eso|esto|lo|isso|isto|quanto)
     \\bcancel(a|e|en|ar)\\b|\\banul|\\besper[ae]\\b|espero (tu|su|la)\\b|dime si|\\bs[oó]lo un|dimentic|annull|aspett
@@ -195,7 +185,9 @@ _OFFERS = """
 _NEGATES = """
     \\b(not|never|nothing|no longer|nor|nicht|kein\\w*|nie|niemals|pas|jamais|aucun\\w*|no|nunca|jam[aá]s|n[aã]o|
     non|mai|niet|geen|nooit|nie|nigdy|ne|není|nu|nem|inte|ikke|ej|aldrig|ei|eivät|değil|yok|tidak|bukan|không|hindi|не|нет|нельзя|никогда|
-    ні|δεν|μην|όχι|لا|لم|لن|ليس|לא|אין|नहीं|मत)\\b|n't\\b|[不没沒未无無]|ない|ません|않|아니|못|ไม่
+    ні|δεν|μην|όχι|لا|لم|لن|ليس|לא|אין|nikdy|nikoli|nemoj\\w*|немој\\w*|mitte|pole|ära|ärge|nav|nėra|hindi|huwag|sio)\\b
+    n't\\b|[不没沒未无無]|ない|ません|않|아니|(?<!잘)못|ไม่|नहीं|मत |(^|\\s)न |(^|\\s)না(\\s|$)|নয়|নেই|வேண்டாம்|இல்லை|ாதே|نہیں
+    مت |نہ |نیست|نمی
 """
 # What is due, where nothing is said but its name: "Answer:".
 _NAMES = """
@@ -224,6 +216,11 @@ _SUPPOSES = re.compile(r"(suppos|assum|imagin|pretend|if\b|hypothetical|in case)
 _ASKED = re.compile(r"(you|the user|your question|question|q)\b")
 _JUDGES = re.compile(
     r"(but|however|although|though|and (it|this)|this|that|it|which|the (above|call|answer|value|json|request))\b"
+)
+# "It creates an example" says what the value does, not what it is.
+_ACTS = re.compile(
+    r"(?:and )?(?:this|that|it|which|the call) (?:also |then |now |simply )?(?:creat|send|book|answer|block|read|writ|"
+    r"delet|restart|open|start|stop|updat|run|add|remov|mov|copi|sav|fix|correct|repair|clos|list|fetch|check|stor|mail|post)(?:e?s)\b"
 )
 # How else one says of a few words that they hand something over, or are a pleasantry behind it.
 _AS_ASKED = re.compile(
@@ -331,23 +328,25 @@ def _is_withheld_before(lead: str) -> bool:
     # "The previous output was" shows it; "back to the previous page" does not.
     if _search(_OF_ANOTHER, lead) and _WAS.search(lead.rstrip(ENDS_OF_LEAD)):
         return True
-    words = lead.rstrip(ENDS_OF_LEAD)
+    words = without_files(lead).rstrip(ENDS_OF_LEAD)
     return (
         QUESTIONS.search(lead) is not None
         or _forbids(lead)
-        or any(_search(table, words) for table in (_TAKES_BACK, _TAKES_BACK_ABROAD, _SHOWS, _NEGATES))
-        or _SAID_BY_ANOTHER.search(words) is not None
+        or any(_search(table, words) for table in (_TAKES_BACK, _TAKES_BACK_ABROAD, _NEGATES))
+        or is_wrong(words, here=True)
+        or is_shown(words)
     )
 
 
 def _is_withheld_after(sentence: str) -> bool:
     """Tell whether a sentence after a value takes it back, or asks something before it is used."""
+    sentence = without_files(sentence)
     offers = _search(_OFFERS, sentence) and not _ASKS_FIRST.search(sentence)
     if QUESTIONS.search(sentence) or _TELL_ME.search(sentence):
         return not offers
     if _forbids(sentence) or declines(sentence) or alternatives(_WITHDRAWS).match(sentence):
         return True
-    if _search(_TAKES_THAT_BACK, sentence):
+    if _search(_TAKES_THAT_BACK, sentence) or is_disowned(sentence):
         return True
     if offers or _search(_OF_ANOTHER, sentence):
         return False
@@ -355,12 +354,13 @@ def _is_withheld_after(sentence: str) -> bool:
         return True
     if not _ENGLISH.search(sentence) and _search(_NEGATES, sentence):
         return True
-    is_taken_back = _search(_TAKES_BACK, sentence) or _search(_NEGATES, sentence)
-    is_of_value = _JUDGES.match(sentence) is not None
+    is_judged = _search(_NEGATES, sentence) or is_wrong(sentence, here=True)
+    is_judged = is_judged or (_search(_TAKES_BACK, sentence) and not _ACTS.match(sentence))
     return (
-        (is_of_value and is_taken_back)
+        (is_judged and _JUDGES.match(sentence) is not None)
         or _CALLS_WRONG.match(sentence) is not None
         or _search(_TAKES_BACK_ABROAD, sentence)
+        or is_wrong(sentence)
     )
 
 
