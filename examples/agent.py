@@ -20,6 +20,8 @@ def http(method, path, body=None):
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(URL + path, data, headers, method=method)
     with urllib.request.urlopen(request, timeout=90) as answer:
+        if answer.status == 202:  # nothing yet; a service that is about to stop says so at once
+            time.sleep(int(answer.headers["Retry-After"]))
         return json.load(answer)
 
 

@@ -217,7 +217,8 @@ def _headlines(found: Insights, waits: list[int], each: list[int] | None, calls:
     few = f"; few: {percent(low)} to {percent(high)}" if 0 < first.judged < FEW else ""
     known = [
         Headline("Valid at first try", percent(first.rate), (
-            (f"{first.valid:,}", calls("first")), (" of ", ""), (f"{first.judged:,} calls", calls()), (few, ""),
+            (f"{first.valid:,}", calls("first")), (" of ", ""),
+            (f"{first.judged:,} call{pluralize(first.judged)}", calls()), (few, ""),
         ), calls("first")),
         Headline("Recovered", percent(found.recovery_rate) if failed else "–", (
             (f"{found.recovered:,}", calls("recovered")), (" of the ", ""),
@@ -229,7 +230,8 @@ def _headlines(found: Insights, waits: list[int], each: list[int] | None, calls:
         return known
     quick = "nobody was asked" if most is None else f"median; 90% within {since(timedelta(seconds=most))}"
     # Who waits was asked at any time, also before the one that is looked at.
-    still = ((f"{len(waits):,} still wait", calls(state=CallState.BLOCKED.value, since="")),) if waits else ()
+    waiting = calls(state=CallState.BLOCKED.value, since="")
+    still = ((f"{len(waits):,} still wait{pluralize(waits, 's,')}", waiting),) if waits else ()
     oldest = f", the oldest {since(timedelta(seconds=max(waits)))}" if waits else ""
     return [
         *known,

@@ -63,7 +63,7 @@ def test_headline_numbers_come_first_and_are_those_of_history(worked: Client) ->
               "Spent on retries": [("", 5)]}),
         ("deploy", {"Valid at first try": [("25%", 1), ("1", 1), ("4 calls", 4)],
                     "Recovered": [("33%", 1), ("1", 1), ("3 that failed at first", 3)],
-                    "Escalated": [("1", 1), ("1 answer", 1)], "Time to guidance": [("", 1), ("1 still wait", 1)],
+                    "Escalated": [("1", 1), ("1 answer", 1)], "Time to guidance": [("", 1), ("1 still waits", 1)],
                     "Spent on retries": [("", 3)]}),
     ],
 )  # fmt: skip
@@ -101,7 +101,7 @@ def test_each_plot_says_in_words_and_in_a_table_what_it_draws(worked: Client) ->
 def test_a_tool_and_a_time_are_chosen_in_the_address(worked: Client) -> None:
     tool = Tool.objects.get(name="scale")
     text = text_of(worked.get(f"/insights/?range=24h&tool={tool.pk}"))
-    assert "0 of 1 calls" in text
+    assert "0 of 1 call " in text
     assert "Failures by tool" not in text
     page = worked.get(f"/insights/?range=24h&tool={tool.pk}").content.decode()
     assert f'href="?range=90d&amp;tool={tool.pk}"' in page
@@ -233,7 +233,7 @@ def test_a_cut_by_agent_model_or_version_leaves_out_the_others(desk: Client) -> 
         make_call(make_agent(), outputs, generation=Generation(model=model))
     every, one = (text_of(desk.get(f"/insights/?{query}")) for query in ("", "model=opus"))
     assert ("1 of 3 calls" in one, "2 of 3 calls" in every) == (False, True)
-    assert "Valid at first try 0% 0 of 1 calls" in one
+    assert "Valid at first try 0% 0 of 1 call " in one
     assert "Shown for opus alone" in one
     assert "Which guidance worked" not in one
     agent = make_agent()
