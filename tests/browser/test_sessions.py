@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from retrycontract.store.models import Guidance
 from tests.browser.test_desk import SOON, Site
 from tests.browser.test_desk import site as site
-from tests.factories import PASSWORD, make_blocked
+from tests.factories import PASSWORD, make_blocked, make_user
 
 if TYPE_CHECKING:
     from playwright.sync_api import Dialog, Page
@@ -51,6 +51,28 @@ def test_after_a_login_in_another_tab_the_form_is_sent_as_if_nothing_had_happene
     site.page.get_by_role("button", name="Send answer").click()
     expect(site.page.get_by_text("Sent to deployer")).to_be_visible()
     assert Guidance.objects.get().text == "An hour of work"
+
+
+@pytest.mark.parametrize("rest", ["", "group/"])
+def test_nobody_is_shown_what_another_one_typed_before_the_log_out(site: Site, rest: str) -> None:
+    make_user("leo")
+    make_blocked()
+    call = make_blocked()
+    site.page.goto(f"{site.url}/calls/{call.public_id}/{rest}")
+    site.page.locator("#id_text").fill("Between the two of us")
+    site.page.goto(f"{site.url}/settings/")
+    site.page.get_by_role("button", name="Log out").first.click()
+    expect(site.page.get_by_label("User name")).to_be_visible()
+    other = Site(site.url, site.page.context.new_page())
+    other.log_in("leo")
+    # The tab is asked anew, and the browser would fill in what was typed there.
+    for _ in range(2):
+        site.page.go_back()
+    expect(site.page).to_have_url(f"{site.url}/calls/{call.public_id}/{rest}")
+    expect(site.page.locator("#id_text")).to_have_value("")
+    site.page.locator("#id_text").fill("leo's own")
+    site.page.reload()
+    expect(site.page.locator("#id_text")).to_have_value("leo's own")
 
 
 def test_coming_back_without_a_login_changes_nothing(site: Site) -> None:

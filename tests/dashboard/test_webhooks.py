@@ -106,6 +106,11 @@ def test_no_page_and_no_event_holds_the_whole_address(admin: Client) -> None:
     ("wrong", "said"),
     [
         ({"address": "http://hooks.example/"}, "Write it as https://host/path"),
+        ({"address": "https://münchen.example/"}, "a name with other letters than a to z as xn--…"),
+        (
+            {"address": f"https://hooks.example/{'x' * 500}"},
+            "at most 500 characters",
+        ),  # not cut, which nobody would see
         ({"address": ""}, "Write where messages are to go"),
         ({"events": []}, "Choose at least one"),
         ({"events": ["call.made"]}, "call.made is not one of"),
@@ -119,8 +124,8 @@ def test_what_cannot_be_used_is_refused_with_the_reason_and_stays(
     page = admin.post("/settings/webhooks/new/", FORM | wrong)
     assert (page.status_code, said in text_of(page)) == (422, True)
     assert not WebhookEndpoint.objects.exists()
-    if "address" not in wrong:
-        assert f'value="{ADDRESS}"' in page.content.decode()
+    assert f'value="{wrong.get("address", ADDRESS)}"' in page.content.decode()
+    assert "maxlength" not in re.findall(r'<input id="id_address".*?>', page.content.decode(), re.DOTALL)[0]
 
 
 def test_an_address_left_empty_stays_and_a_new_one_is_taken(admin: Client) -> None:

@@ -73,7 +73,7 @@ class UnusableAddressError(ValueError):
         schemes = "https or http" if settings.RETRYCONTRACT.allow_private_webhooks else "https"
         super().__init__(
             f"Write it as https://host/path, with {schemes}, at most {MAX_ADDRESS} characters, "
-            "and without a user, spaces or a #part."
+            "and without a user, spaces or a #part; a name with other letters than a to z as xn--…."
         )
 
 
