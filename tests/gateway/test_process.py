@@ -143,7 +143,8 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
 HEAVY = "('mcp', 'mcp_types', 'pydantic', 'httpx2', 'starlette', 'yaml', 'jsonschema_specifications', 'referencing')"
 
 
-def test_a_gateway_that_judges_loads_nothing_heavy(tmp_path: Path) -> None:
+def test_a_gateway_that_judges_loads_nothing_heavy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RETRYCONTRACT_CONFIG_FILE", raising=False)  # a file that is named is read, which takes yaml
     seen = tmp_path / "seen"
     (tmp_path / "sitecustomize.py").write_text(
         "import atexit, pathlib, sys\n"
