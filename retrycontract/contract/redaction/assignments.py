@@ -217,7 +217,8 @@ def _assigned(
     if literal is None or (operator == ":" and literal.quoted and _opens_block(text, find, literal)):
         return
     is_foreign = FOREIGN in literal.text or FOREIGN in operator
-    if is_foreign and not literal.quoted and not _HOLDS_WORD.search(without_sums(literal.text)):
+    holds = _HOLDS_WORD.search
+    if is_foreign and not literal.quoted and not (holds(literal.text) and holds(without_sums(literal.text))):
         return  # `パスワードは8文字以上`: a rule
     if said:
         long_word = literal.quoted and " " not in literal.text and len(literal.text) >= LONG_WORD
