@@ -14,6 +14,7 @@ from retrycontract.contract.redaction.field_names import (
     SECRET_NAME,
     TAIL_OF_NAME,
     NameVerdict,
+    is_secret_name,
     judge,
     split_words,
     word_set,
@@ -238,7 +239,7 @@ def _assigned(
     if verdict.mark and not said and (literal.quoted or not (is_secret and literal.telling)):
         first = literal if literal.quoted else None
         for part in read_expression(text, first, end) if first or has_string(text, end) else ():
-            if is_secret_literal(part, verdict, beside, allowance) and (is_secret or not judge(part.text).mark):
+            if is_secret_literal(part, verdict, beside, allowance) and (is_secret or not is_secret_name(part.text)):
                 parts.append(SecretSpan(part.start, part.end, verdict.mark))
     # Of `is_test ? "…" : other` the word before is none.
     if is_secret and (literal.quoted or not parts):
@@ -289,7 +290,7 @@ def _given(text: str, find: Found, literal: Literal, mark: str | None) -> Litera
     start = find.span(0)[0]
     call = _GIVEN_TO.search(text, max(start - LONGEST_NAME, 0), start)
     is_slip = find[3][-1] in QUOTES and find[2][:1] in OPENING
-    if judge(literal.text).mark or not literal.telling or not (is_slip or call):
+    if is_secret_name(literal.text) or not literal.telling or not (is_slip or call):
         return None
     if call and call[1] and _GIVING.isdisjoint(split_words(call[1])) and not is_slip:
         return None

@@ -158,6 +158,7 @@ RULES = word_set(ascii_copy(
 ))  # fmt: skip
 
 # A key of a secret has digits among its letters; those of hosts, people and versions have them at the end of a part.
+_WITHIN_WORD = re.compile(r"[A-Za-z][0-9]+[a-z]")
 _PARTS, _DIGITS = re.compile(r"[._\-/:@ ]"), re.compile(r"[0-9!#$%^&*+?~]+")
 SHORTEST_KEY = 6
 _BOUNDARY = re.compile(
@@ -206,6 +207,14 @@ def _judge(name: str) -> NameVerdict:
         descriptor=words[-1] in _DESCRIPTORS,
         identifier=listing or (words[-1] in _IDENTIFIERS and not secret_id),
     )
+
+
+def is_secret_name(text: str) -> bool:
+    """Say whether a value is rather the name of a secret: `DB_PASSWORD` is, `hunter2pass` and `Sup3r_Secret` aren't."""
+    if judge(text).mark is None:
+        return False
+    is_spelt = not text.isalnum() and (text.islower() or text.isupper())
+    return is_spelt or not _WITHIN_WORD.search(text)
 
 
 def is_telling_key(name: str) -> bool:

@@ -9,7 +9,7 @@ from itertools import islice
 
 from retrycontract.contract.redaction.assignments import LONG_WORD, LONGEST_SAID
 from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
-from retrycontract.contract.redaction.field_names import SECRET_NAME, is_telling_key, judge
+from retrycontract.contract.redaction.field_names import SECRET_NAME, is_secret_name, is_telling_key, judge
 from retrycontract.contract.redaction.literals import Literal, is_quoted_secret, read_list, read_literal
 from retrycontract.contract.redaction.program_text import METHOD
 from retrycontract.contract.redaction.scan_copies import FOREIGN
@@ -129,11 +129,17 @@ _ROUTER = Head(
 _FTP = Head(
     r"(?m)\bUSER[ \t]+\S+[ \t]*\r?\n(?:[^\n]*\n){0,2}?[^\n]{0,12}\bPASS[ \t]+(\S+)|^ftp>[ \t]+user[ \t]+\S+[ \t]+(\S+)"
 )
-SHORTEST_MIXED = 5
+SHORTEST_MIXED, SHORTEST_ALTERNATING = 5, 8
+_DIGITS = re.compile("[0-9]+")
+# The name in another script, which has become a short one, joined to the value: no blank parts words there.
+_JOINED = Head(
+    rf"(?:{FOREIGN}[\w ]{{0,20}}?(?:pw|pwd|pass_?|passwd_?|password_*)([A-Za-z0-9]{{6,40}})(?:[^\w]|$)"
+    rf"|(?:pw|pwd|pass_?|passwd_?|password_*)([A-Za-z0-9]{{6,40}})(?:{FOREIGN}))"
+)
 
 _ELEMENTS = (_NAMED_ELEMENT, _ELEMENT_PAIR, _NAME_THEN_VALUE, _VALUE_THEN_NAME, _EMPHASIS)
 _APART = (_VALUE_FIRST, _VARIABLE, _COMPLEX_KEY, _MEMBERS, _WHOSE, _SET_TO, _BRACED)
-_BARELY = (_BARE, _LOGIN)
+_BARELY = (_BARE, _LOGIN, _JOINED)
 _STATEMENTS = (_SET_PASSWORD, _COMPARED, _EXPECTED)
 
 
@@ -232,16 +238,26 @@ def _is_plainly_secret(text: str, mark: str) -> bool:
     literal = Literal(text.rstrip(ENDS), 0, len(text), quoted=False)
     if len(text) > LONGEST_SAID or METHOD.search(literal.text) or _WRITTEN.search(literal.text):
         return False
-    return is_telling_key(literal.text) and _is_certain(literal, mark)
+    is_alternating = len(literal.text) >= SHORTEST_ALTERNATING and literal.text.isalnum() and _alternates(literal.text)
+    return (is_telling_key(literal.text) or is_alternating) and _is_certain(literal, mark)
+
+
+def _alternates(text: str) -> bool:
+    """Say whether digits and letters change places more often than in names such as `Utf8Reader` and `step2`."""
+    return len(_DIGITS.findall(text)) > 1
 
 
 def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `with the password …` and `log in with bob / …`, whose values only their mixture tells."""
     # So many are weighed and no more, for most are no secrets and would make no text too dense.
     for find in islice(head.all(text), allowance.left):
-        group, mark = (1, "PASSWORD") if head is _LOGIN else (2, judge(find[1]).mark)
+        group, mark = (2, judge(find[1]).mark) if head is _BARE else (1, "PASSWORD")
+        if head is _JOINED:
+            group = 1 if find.span(1) != (-1, -1) else 2
+            if not _alternates(find[group]):
+                continue
         # `pass` is a verb as well.
-        if mark == "PASSWORD" and find[1] != "pass":
+        if mark == "PASSWORD" and (head is not _BARE or find[1] != "pass"):
             start = find.span(group)[0]
             word = _WORD.match(text, start)
             if word and _is_plainly_secret(word[0], mark):
@@ -308,7 +324,7 @@ def find_in_tuples(head: Head, text: str, allowance: Allowance) -> Iterator[Secr
     for find in head.all(text):
         name, value = (1, 2) if find.span(1) != (-1, -1) else (3, 4)
         mark, literal = judge(find[name]).mark, read_literal(text, find.span(value)[0])
-        if not mark or not literal or literal.is_placeholder or literal.is_word_of_code or judge(literal.text).mark:
+        if not mark or not literal or literal.is_placeholder or literal.is_word_of_code or is_secret_name(literal.text):
             continue
         is_word = mark in _PASSWORDS and (literal.telling or len(literal.text) >= LONG_WORD)
         if (is_word and is_quoted_secret(literal, mark)) or literal.is_noise or literal.is_dense:

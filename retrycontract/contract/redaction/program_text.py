@@ -10,6 +10,7 @@ from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, 
 from retrycontract.contract.redaction.field_names import (
     SECRET_NAME,
     NameVerdict,
+    is_secret_name,
     is_telling_key,
     judge,
     split_words,
@@ -28,11 +29,19 @@ _PAIR_OF_ARGUMENTS = Head(
     rf"(?i)(?:credentials?|basic_?auth|password_?authentication|login|authenticate|\bauth)\s?(?:=\s?)?[(\[]\s*"
     rf"{_QUOTE}[^\"'\n]{{1,100}}[\"'],\s*({_QUOTE})"
 )
+# What is taken where a variable with the name of a secret is missing: `getenv("PW") or "…"`, `fetch("PW") { "…" }`.
+_TAKEN_INSTEAD = Head(
+    rf"(?i)({SECRET_NAME})[\"'`\\\])}},!?]{{0,8}}(?:\.(?:trim|strip|ok|to_?string|get)\(\)|\s(?:if|unless)\s[^\n\"'`]{{1,60}}\s)?"
+    r"(?:\s{0,20}(?:\|\||\?\?|\?:|\b(?:or|else)\b|[)\]]\s\{)|\}\s?//|[\"']\),|\s?,\s?(?:unset|default)\s?="
+    r"|\.(?:unwrap_or(?:_else)?|or_?else(?:_get)?|get_?or_?else|if_?empty|or)\((?:\|\w?\||\w*\(?\)?\s?[-=]>)?)"
+    rf"(?:[\s(]|\\\n){{0,20}}\\{{0,4}}({_QUOTE})[^\"'`\s]"
+)
 # A call that begins so asks for a secret by its name; what it is given is no secret.
 _ASKING = word_set(
     "get read load fetch find lookup has is list delete remove describe parse decode generate request resolve access "
     "retrieve require required need missing forgot show prompt ask input label use from import export print log"
 )
+_MIXED = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9!@#$%^&*+]*[0-9!@#$%^&*+])")
 _PART = Head(
     rf"(?i)\bname=[\"']?({SECRET_NAME})[\"']?[^\n]*\n(?:[A-Za-z-]+:[^\n]*\n){{0,4}}"
     r"(?:[ \t\r]*\n){1,3}[ \t]*([^\n\"']+)"
@@ -63,11 +72,26 @@ def find_arguments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
 
 def _is_argument(literal: Literal, verdict: NameVerdict) -> bool:
     """Say whether a quoted argument is a secret, rather than the name or the label of one."""
-    if not literal.quoted or literal.is_placeholder or literal.is_word_of_code or judge(literal.text).mark:
+    if not literal.quoted or literal.is_placeholder or literal.is_word_of_code or is_secret_name(literal.text):
         return False
     if verdict.mark == "PASSWORD":
         return len(literal.text) >= 6 and is_quoted_secret(literal, "PASSWORD")
     return literal.is_noise or literal.is_dense
+
+
+_WORDS_ARE_SECRETS = frozenset({"PASSWORD", "SECRET", "SESSION"})
+
+
+def find_taken_instead(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `getenv("PASSWORD") or "value"` and its like in other languages."""
+    for find in _TAKEN_INSTEAD.telling(text, allowance):
+        mark, literal = judge(find[1]).mark, read_literal(text, find.span(2)[0])
+        if not mark or not literal or not literal.quoted or literal.is_placeholder or METHOD.match(literal.text):
+            continue
+        # Labels and what is said of a mistake are words; a word alone is hardly a password.
+        is_word = mark in _WORDS_ARE_SECRETS and " " not in literal.text and _MIXED.match(literal.text) is not None
+        if literal.is_noise or literal.is_dense or (is_word and _is_argument(literal, NameVerdict(mark="PASSWORD"))):
+            yield SecretSpan(literal.start, literal.end, mark)
 
 
 def find_parts(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -109,6 +133,7 @@ def find_inserted_values(text: str, allowance: Allowance) -> Iterator[SecretSpan
 
 FINDERS = (
     Finder(loosened(f"{_CALL.pattern}|{_PAIR_OF_ARGUMENTS.pattern}"), find_arguments),
+    Finder.of(_TAKEN_INSTEAD, find_taken_instead),
     Finder.of(_PART, find_parts),
     Finder.of(_INSERT, find_inserted_values),
 )
@@ -153,7 +178,11 @@ _ONE_WORD = str.maketrans(dict.fromkeys(" \t\r\n\v\f\"'`;|", "_"))
 _PORTS = WholePattern(r"(?:[0-9.]+:)?[0-9]{1,5}:[0-9]{1,5}(?:/\w+)?")
 _PROMPTING = re.compile(r"(?:mysql|mariadb)(?!admin\b[^\n]*\spassword\s)")
 # Names of methods and kinds are mixed as a password is: `password Argon2id`.
-METHOD = re.compile(r"(?i)argon|pbkdf|crypt|sha-?\d|md\d|aes|hmac|oauth|base\d|utf|ascii|rfc|iso|x509|v\d|http")
+# The short ones only where a part of a word begins, and of versions no more than is one: passwords hold `V8`, too.
+METHOD = re.compile(
+    r"(?i)argon|pbkdf|crypt|sha-?[1-35]|hmac|oauth|base\d|ascii|x509|http|(?<![a-z0-9])(?:md[245]|aes|utf|rfc|iso)"
+    r"|(?<![a-z0-9])(?-i:[A-Z]{0,8}v)\d{1,2}(?:[._]\d+)*(?:[-+._]?[a-z]{2,})?(?![a-z0-9])"
+)
 _OTHER_COMMAND = re.compile(r"[ \t](?:mkdir|cp|ssh|scp|tar)[ \t]")
 # What stands behind `-p`, or begins with it, where options are listed; a word of English is a poor password.
 _OPTIONS = re.compile(
