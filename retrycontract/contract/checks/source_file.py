@@ -25,7 +25,7 @@ from retrycontract.contract.outputs.source_code import (
     excerpt,
     may_be_empty,
 )
-from retrycontract.contract.outputs.stand_ins import stand_in
+from retrycontract.contract.outputs.stand_ins import is_call, stand_in
 from retrycontract.contract.outputs.thoughts import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
@@ -35,6 +35,9 @@ CUT_OFF = SourceFault(FaultKind.TRUNCATED, "the file was cut off by the length l
 OPEN_FENCE = SourceFault(FaultKind.TRUNCATED, "the file was cut off: no fence ends its block")
 NO_FILE = SourceFault(FaultKind.EMPTY, "the file is empty")
 UNMARKED = SourceFault(FaultKind.FENCED, "nothing marks these words as the file; the same words in a fence pass")
+UNMARKED_CALL = SourceFault(
+    FaultKind.FENCED, "this is a tool's call in the place of the file; if the file is to say so, put it in a fence"
+)
 AMONG_WORDS = SourceFault(FaultKind.FENCED, "words stand around the file")
 TOO_LONG = SourceFault(FaultKind.DEPTH, f"the file is longer than {MAX_SOURCE:,} characters")
 
@@ -105,6 +108,8 @@ def _compiled(text: str, contract: CompiledTool, language: Language) -> tuple[st
             continue
         faults = _faults_of(candidate, contract.compiler, language, is_free=is_free)
         if all(fault.is_warning for fault in faults):
+            if not candidate.is_fenced and is_call(candidate.text, contract.tool.name, contract.tool.input_schema):
+                return text, (UNMARKED_CALL,)
             return candidate.text, faults
         if candidate is found.told:
             told = candidate.text, faults

@@ -88,12 +88,13 @@ def _doubt_structured(lines: list[str], text: str, language: Language) -> FaultK
     """Doubt a text whose first line looks like the language: "Note: I cannot" is a mapping, "find out." a command."""
     is_single = len(lines) == 1
     if language is Language.YAML:
-        if is_single and len(text.split()) > 3 and refuses(text):
+        is_caseless = text.upper() == text.lower()  # nor has it spaces: neither tells a name from a label
+        if is_single and (is_caseless or len(text.split()) > 3) and refuses(text):
             return FaultKind.REFUSED
         # "Question: which port?", "Note: please clarify", "- Which port?": keys of a file are seldom capitalised words.
         said = [_LABELLED.sub("", line.strip()) for line in lines]
         is_labelled = all(line[0].isupper() and is_prose(rest) for line, rest in zip(lines, said, strict=True))
-        is_talk = is_labelled or all(line.startswith("-") for line in lines)
+        is_talk = is_labelled or (is_caseless and is_single) or all(line.startswith("-") for line in lines)
         asks = is_talk and all(map(is_prose, said)) and any(rest.endswith(("?", "？", "؟")) for rest in said)
         return FaultKind.FENCED if asks or (is_labelled and (is_single or any(map(is_sentence, said)))) else None
     if language is Language.TEXT and is_single and text.rstrip()[-1] in ".!。！" and chats(text):
@@ -119,8 +120,7 @@ def _stands_without(text: str, lines: list[str], language: Language) -> bool:
         case Language.MARKDOWN:
             return len(_paragraphs(text)) > 1 or not is_prose(text)
         case Language.YAML:
-            # "first name: Ann" is a mapping, too, and what announces a file was told apart before.
-            return all(_PAIR.match(line) for line in lines)
+            return all(_PAIR.match(line) for line in lines)  # "first name: Ann" is a mapping, too
         case Language.BASH:
             return not is_prose(lines[0])
     return False
