@@ -103,7 +103,7 @@ def test_an_output_is_checked_by_its_kind(desk: Client, kind: str, name: str, ou
 
 @pytest.mark.parametrize("field", ["kind", "attempt", "max_attempts", "tool", "name"])
 def test_what_no_form_offers_is_refused(desk: Client, field: str) -> None:
-    page = try_it(desk, **{field: "0\x00"})
+    page = try_it(desk, **{field: "0\x01"})
     assert (page.status_code, "Nothing was checked" in text_of(page)) == (422, True)
 
 
