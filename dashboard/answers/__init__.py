@@ -73,12 +73,10 @@ class HintLine:
         source = self.hint.source
         made_by = self.told or (source.base if source is not None else None)
         patterns = [one for one in by_pattern(made_by.errors) if one.is_blocking] if made_by else []
-        return [(one, _said_of_all(one)) for one in patterns[:SHOWN_MISTAKES]]
-
-
-def _said_of_all(mistake: MistakePattern) -> str:
-    error = mistake.first
-    return rule_of(error) or (error.message if error.error_code in QUOTING_NOTHING else mistake.title)
+        return [
+            (one, rule_of(one.first) or (one.first.message if one.first.error_code in QUOTING_NOTHING else one.title))
+            for one in patterns[:SHOWN_MISTAKES]
+        ]
 
 
 @require_GET

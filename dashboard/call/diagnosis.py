@@ -68,7 +68,9 @@ def rule_of(error: ValidationError) -> str:
     if error.error_code is ErrorCode.UNKNOWN_FIELD:
         return f"is not known: use {error.expected_value}"
     must = "is missing:" if error.actual_value is None else "must be"
-    return f"{must} {_with_article(error.expected_value)}"
+    # What is expected begins with a type or with words of its own: the type becomes a part of the sentence.
+    article = ARTICLES.get(re.split(r"[ ,:]", error.expected_value, maxsplit=1)[0])
+    return f"{must} {article} {error.expected_value}" if article else f"{must} {error.expected_value}"
 
 
 def _excerpt(value: str) -> str:
@@ -78,12 +80,6 @@ def _excerpt(value: str) -> str:
     end = EXCERPT - 1
     mark = value.rfind(MARK, 0, end + len(MARK) - 1)
     return f"{value[: mark if mark >= 0 and value.find(']', mark) >= end else end]}…"
-
-
-def _with_article(expected: str) -> str:
-    """Make what is expected, which begins with a type or with words of its own, a part of a sentence."""
-    first = re.split(r"[ ,:]", expected, maxsplit=1)[0]
-    return f"{ARTICLES[first]} {expected}" if first in ARTICLES else expected
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,11 @@ import asyncio
 import json
 import logging
 import sys
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, unquote_to_bytes
@@ -135,7 +137,7 @@ class WsgiBridge:
         self._is_slow = is_slow
         # Nothing there waits for anything but the interpreter, so that more threads would do no more, and take it
         # from all others in turn.
-        self._turns: dict[str, ThreadPoolExecutor] = {}
+        self._turns = defaultdict[str, ThreadPoolExecutor](partial(ThreadPoolExecutor, 1, thread_name_prefix="turn"))
         self._turn_of = turn_of
         self._pages = ThreadPoolExecutor(page_threads, thread_name_prefix="page")
         # A password is made to be dear to check: six who guess would hold every thread of the pages. One at a time
@@ -184,8 +186,10 @@ class WsgiBridge:
         pool = self._logins if is_login else self._pages
         if self.is_api(scope):
             request = scope["method"], _path(scope), len(body)
-            turn = self._turn_of(*request)
-            pool = self._turn(turn) if turn else self._slow if self._is_slow(*request) else self._api
+            if turn := self._turn_of(*request):
+                pool = self._turns[turn]
+            else:
+                pool = self._slow if self._is_slow(*request) else self._api
         return await asyncio.get_running_loop().run_in_executor(pool, self._run, scope, body)
 
     def is_api(self, scope: Scope) -> bool:
@@ -196,11 +200,6 @@ class WsgiBridge:
         """Let the threads end; requests that have not begun are dropped, nobody waits for them any more."""
         for pool in (self._api, self._slow, *self._turns.values(), self._pages, self._logins):
             pool.shutdown(wait=False, cancel_futures=True)
-
-    def _turn(self, name: str) -> ThreadPoolExecutor:
-        if name not in self._turns:
-            self._turns[name] = ThreadPoolExecutor(1, thread_name_prefix=name)
-        return self._turns[name]
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
         declared = dict(scope["headers"]).get(b"content-length", b"")
