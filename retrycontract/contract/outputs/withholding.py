@@ -63,9 +63,24 @@ _OTHERS = """
     khách hàng|đồng nghiệp|kẻ tấn công|pengguna|pelanggan|rekan|penyerang|ผู้ใช้|ลูกค้า|เพื่อนร่วมงาน|ผู้โจมตี
     kliyente|kasamahan|mtumiaji|mteja|mwenzangu
 """
+_OTHER_PERSONS = """
+    jemand ander|quelqu'un d'autre|otra persona|otra gente|qualcun altro|outra pessoa|iemand anders|ktoś inny|někdo jiný
+    niekto iný|netko drugi|кто-то другой|хтось інший|някой друг|altcineva|valaki más|någon annan|en annen|en anden
+    joku muu|keegi teine|κάποιος άλλος|başka biri|başkası|شخص آخر|کس دیگر|מישהו אחר|किसी और|কেউ অন্য|别人
+    別人|他人|別の人
+    誰か|다른 사람|người khác|orang lain|คนอื่น
+"""
+# To them it is sent, where verbs have no tense: it is the model's own then.
+_TO_THEM = re.compile(
+    r"[给給为為向对對]\w{0,2}(?:用户|用戶|客户|客戶|同事)|(?:ユーザー|お客様|お客さま|顧客|同僚)(?:さん)?[にへ](?!よ)|"
+    r"(?:사용자|고객|동료)\S{0,2}(?:에게|께)|(?:إلى|\bل)\s?(?:ال|ل)?(?:مستخدم|عميل|زميل)|"
+    r"\b(?:gửi|viết|nói)(?: \w+){0,2} (?:người dùng|khách hàng|đồng nghiệp)|"
+    r"\b(?:ke|kepada|untuk) (?:pengguna|pelanggan|rekan)|(?:ให้|ถึง|แก่)(?:ผู้ใช้|ลูกค้า|เพื่อน)"
+)
 # What they have done with it; what is done now is the model's own: "As the customer asked, I send:".
 _SAID = """
-    \\b(wrote|said|sent|proposed|suggested|recommended|posted|pasted|came up with)\\b|geschickt|gesendet|geschrieben
+    \\b(wrote|written|said|sent|proposed|suggested|recommended|posted|pasted|came up with)\\b|geschickt
+    gesendet|geschrieben
     gesagt|schrieb\\b|sagte\\b|schickte|sandte|schlug|vorgeschlagen|vorschlug|empfahl|stammt|gebeten .*zu
     hat .*zu \\w+en\\b|envoy[eé]\\b|a écrit|a dit\\b|propos[eé]\\b|a suggéré|(pro)?vient d|envió|escribió|dijo\\b
     propuso|sugirió|mandó|viene d|enviou|escreveu|disse\\b|propôs|sugeriu|mandou|veio d|vem d
@@ -86,8 +101,9 @@ _SAID = """
 # How one says "this", "that" and "so" of the value.
 _THIS = """
     \\b(this|these|those)\\b|\\b(that|it)$
-    \\b(das|dies|dieser?|so|es|cela|ceci|ça|c'|ce|eso|esto|este|lo|ho|això|aquest|questo|isto|isso|dit|dat
-    het|to|tak|toto|tohle|tak[to]*|ovo|ово|то|это|так|це|това|го|asta|acesta|aceasta|ez|ezt|azt|det|detta|den|dette|tämä|tämän|sen|see|selle|seda|šis|tas|tā|to|tai|αυτό|bu|bunu|onu|ini|itu|ito|hii|hili)\\b
+    \\b(das|dies|dieser?|es|cela|ceci|ça|c'|ce|eso|esto|este|lo|ho|això|aquest|questo|isto|isso|dit|dat
+    het|to|tak|toto|tohle|tak[to]*|ovo|ово|то|это|так|це|това|го|asta|acesta|aceasta|ez|ezt|azt|det|detta
+    den|dette|tämä|tämän|sen|see|selle|seda|šis|tas|tā|to|tai|αυτό|bu|bunu|onu|ini|itu|ito|hii|hili)\\b
     \\bc'|هذا|هذه|این|את זה|זה\\b|זו\\b|यह|এটা|এটি|இது|یہ|这|這|これ|こちら|이것|이건|điều này|cái này|นี่|สิ่งนี้
 """
 # The same where it is said what the value is, and how little of it.
@@ -138,7 +154,8 @@ _RELAYED = re.compile(
     r"told)\b(?:(?!\b(?:and|so|will|i|we|can|now)\b).){0,30}$|"
     rf"^(?:(?!{_FIRST}\b)[\w'.-]+ ){{1,4}}(?:proposed|suggested|recommended|replied|answered|posted|wrote|sent)"
     r"(?: (?:me|us|over|this|that|it|the following|(?:the|this) (?:call|json|answer)))*$|\b(?:was|am|were|been|"
-    r"got) (?:told|asked|instructed|ordered|urged|advised) to \w+( \w+)?$|\b(?:asked|told|wanted|instructed|ordered|"
+    r"got) (?:told|asked|instructed|ordered|urged|advised) to \w+( \w+)?$|\b(?:asked|told|wants?|wanted|"
+    r"instructed|ordered|"
     r"urged) (?:me|us) to \w+( this| that| it)?$|\b(?:their|his|her|somebody's|someone's|(?:the|my|"
     r"our) [\w ]{1,30}'s|user's|customer's|client's) (?:\w+ )?(?:suggestion|proposal|idea|attempt|answer|reply|"
     r"version|message|words|input|code|draft|approach|plan|payload)(?: (?:was|is|were|are|reads))?$|^(?:quoting|"
@@ -190,9 +207,9 @@ def is_shown(lead: str) -> bool:
     clause = next(part for part in reversed(["", *_CLAUSE.split(lead)]) if part or part == lead or not lead)
     if _has(_EXAMPLES, lead) or _has(_DRAFTS, lead) or _SOURCE.match(lead) or _DROPPED.search(lead):
         return True
-    if _AS.match(lead) or _OWN.match(clause):
+    if _AS.match(lead) or _AS.match(clause) or _OWN.match(clause):
         return False
-    return _RELAYED.search(clause) is not None or (_has(_OTHERS, clause) and _has(_SAID, clause))
+    return _RELAYED.search(clause) is not None or _is_by_others(clause)
 
 
 def is_disowned(sentence: str) -> bool:
@@ -209,7 +226,12 @@ def is_disowned(sentence: str) -> bool:
     rest = rest[-MOST_SIGNS // 2 if is_unspaced else -MOST_SIGNS :]
     if any(_has(table, rest) for table in (_EXAMPLES, _DRAFTS, _MISTAKES)) and not _has(_MENDED, words):
         return True
-    return _has(_ONLY_IT, words) or (_has(_THIS, words) and _has(_OTHERS, words) and _has(_SAID, words))
+    return _has(_ONLY_IT, words) or (_has(_THIS, words) and _is_by_others(words))
+
+
+def _is_by_others(words: str) -> bool:
+    is_theirs = _has(_OTHERS, words) or _has(_OTHER_PERSONS, words)
+    return is_theirs and _has(_SAID, words) and _TO_THEM.search(words) is None
 
 
 def _has(table: str, sentence: str) -> bool:
