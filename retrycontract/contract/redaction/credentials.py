@@ -45,6 +45,20 @@ CARD = Detector(
     r"(?:^|[^\w.])([2-6][0-9]{12,18}|[2-6][0-9]{3}(?:[ -][0-9]{4}){3}|3[0-9]{3}[ -][0-9]{6}[ -][0-9]{5})\b",
     _is_card,
 )
+# Letters, `_` or `.` may touch one in groups; digits in one piece, as of an id, only behind a word for it.
+# Groups that a dash parts may be those of a UUID.
+JOINED_CARDS = (
+    Detector("CREDIT_CARD",
+             r"(?:^|[^0-9.]|[^0-9]\.)([2-6][0-9]{3}(?: [0-9]{4}){3}|3[0-9]{3} [0-9]{6} [0-9]{5})(?:[^0-9]|$)",
+             _is_card),
+    Detector("CREDIT_CARD",
+             r"(?:^|[^0-9A-Fa-f.-]|[^0-9]\.)([2-6][0-9]{3}(?:-[0-9]{4}){3}|3[0-9]{3}-[0-9]{6}-[0-9]{5})(?:[^\w-]|_|$)",
+             _is_card),
+    Detector("CREDIT_CARD",
+             r"(?i)(?:^|[^a-z])(?:[a-z]{0,12}(?:card|karte)s?|cc|pan|visa|amex|maestro|jcb|tarjeta|carte|cartao|carta)"
+             r"(?:[_.-]?(?:no|nr|num|number|nummer|numero))?[_.-]{0,2}([2-6][0-9]{12,18})(?:[^0-9A-Za-z]|$)",
+             _is_card),
+)  # fmt: skip
 
 
 # The dihedral group of order ten, and the permutation of digits by place: the scheme of Verhoeff.
@@ -169,6 +183,10 @@ def _noisy(text: str) -> bool:
     return mixed(text) and (is_digest(body) or looks_random(body, at_least=14))
 
 
+def _has_both_cases(text: str) -> bool:
+    return not text[3:].islower() and not text[3:].isupper()
+
+
 def _is_jwt(text: str) -> bool:
     header, _, rest = text.partition(".")
     return is_json_header(header) or rest.startswith("eyJ")
@@ -189,7 +207,7 @@ CREDENTIALS: tuple[Detector, ...] = (
     prefixed("OPENAI_KEY", "sk-", r"[\w-]{18,}", mixed),
     Detector("OPENAI_KEY", r"[\w-]{10,}T3BlbkFJ[\w-]{10,}"),
     Detector("AWS_ACCESS_KEY",
-             r"(?:^|[^A-Za-z0-9])((?:A[BGKNS]IA|ACCA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA)[A-Z0-9]{16})\b"),
+             r"(?:^|[^A-Z0-9])((?:A[BGKNS]IA|ACCA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA)[A-Z0-9]{16})(?:[^A-Za-z0-9]|$)"),
     # Beside the key's id, as in a table of credentials.
     Detector("AWS_SECRET_KEY",
              r"\bA[KS]IA[A-Z0-9]{16}[^A-Za-z0-9/+]{1,40}([A-Za-z0-9/+]{40})(?:$|[^A-Za-z0-9/+=])", mixed),
@@ -200,17 +218,21 @@ CREDENTIALS: tuple[Detector, ...] = (
               "glwt-", r"[\w.-]{18,}"),
     anywhere("GITLAB_TOKEN", "GR1348941", r"[\w-]{20,}"),
     Detector("SLACK_TOKEN", r"(?i)(?:^|[^a-z0-9])((?:xox[a-z]|xapp|xwfp)(?:\.xox[a-z])?-[0-9][\w-]{8,})", mixed),
+    Detector("SLACK_TOKEN", r"xox[a-z]-[0-9]{8,}-[\w-]{8,}", mixed),
     Detector("SLACK_WEBHOOK", r"hooks\.slack\.com/((?:services|workflows|triggers)/[\w/+-]{20,})"),
     Detector("WEBHOOK_URL",
              r"(?:webhook\.office\.com/webhookb2|discord(?:app)?\.com/api/webhooks|hooks\.zapier\.com/hooks/catch)"
              r"/([\w@/-]{20,})"),
     prefixed("STRIPE_KEY", "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ whsec_", r"[A-Za-z0-9+/=]{10,}"),
     prefixed("GOOGLE_API_KEY", "AIza", r"[\w-]{35,}"),
+    anywhere("GOOGLE_API_KEY", "AIzaSy", r"[\w-]{33,}"),
     prefixed("GOOGLE_OAUTH", "ya29. GOCSPX- 1//0", r"[\w-]{20,}"),
-    prefixed("NPM_TOKEN", "npm_", r"[A-Za-z0-9]{36,}"),
+    anywhere("NPM_TOKEN", "npm_", r"[A-Za-z0-9]{36,}"),
     prefixed("PYPI_TOKEN", "pypi-AgE pypi-AgN", r"[\w-]{16,}"),
     prefixed("PACKAGE_TOKEN", "rubygems_ CLOJARS_ dckr_pat_ dckr_oat_ oy2 cio", r"[A-Za-z0-9_-]{27,}", mixed),
     prefixed("HUGGINGFACE_TOKEN", "hf_ api_org_", r"[A-Za-z]{30,}"),
+    Detector("HUGGINGFACE_TOKEN", r"hf_[A-Za-z]{34,}", _has_both_cases),
+    anywhere("SENDGRID_KEY", "SG.", r"[\w-]{22}\.[\w-]{43}"),
     prefixed("SENDGRID_KEY", "SG.", r"[\w-]{16,}\.[\w-]{16,}"),
     prefixed("TWILIO_KEY", "SK AC", r"[a-z0-9]{32}", None),
     prefixed("MAILGUN_KEY", "key- pubkey-", r"[0-9a-f]{32}"),
@@ -290,4 +312,5 @@ CREDENTIALS: tuple[Detector, ...] = (
     prefixed("AZURE_DEVOPS_TOKEN", "7", r"[A-Za-z0-9]{70,75}AZDO[A-Za-z0-9]{4}\b"),
     Detector("MAXMIND_KEY", r"\b[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk\b"),
     CARD,
+    *JOINED_CARDS,
 )  # fmt: skip
