@@ -340,6 +340,7 @@ def _is_withheld_before(lead: str) -> bool:
 
 def _is_withheld_after(sentence: str) -> bool:
     """Tell whether a sentence after a value takes it back, or asks something before it is used."""
+    is_bare = _is_bare(sentence) and not _PLEASANT.search(sentence)
     sentence = without_files(sentence)
     offers = _search(_OFFERS, sentence) and not _ASKS_FIRST.search(sentence)
     if QUESTIONS.search(sentence) or _TELL_ME.search(sentence):
@@ -350,9 +351,7 @@ def _is_withheld_after(sentence: str) -> bool:
         return True
     if offers or _search(_OF_ANOTHER, sentence):
         return False
-    if _is_bare(sentence) and not _PLEASANT.search(sentence):
-        return True
-    if not _ENGLISH.search(sentence) and _search(_NEGATES, sentence):
+    if is_bare or (not _ENGLISH.search(sentence) and _search(_NEGATES, sentence)):
         return True
     is_judged = _search(_NEGATES, sentence) or is_wrong(sentence, here=True)
     is_judged = is_judged or (_search(_TAKES_BACK, sentence) and not _ACTS.match(sentence))
