@@ -91,6 +91,7 @@ def test_a_schema_without_secrets_is_not_sealed_and_needs_no_key() -> None:
 
 
 def lose_the_keys(settings: Settings) -> None:
+    import_module("retrycontract.usecases.tools.contracts")._kept.clear()  # another process
     configure(settings, encryption_keys=[Fernet.generate_key().decode()])
 
 
@@ -119,7 +120,6 @@ def test_registering_the_tool_again_mends_it(settings: Settings) -> None:
 def test_corrected_arguments_that_cannot_be_checked_are_refused_with_the_reason(settings: Settings) -> None:
     make_tool(make_agent(), "note", schema_with(token()))
     call = make_blocked(make_agent(), tool="note", output={"a": 1})
-    import_module("retrycontract.usecases.tools.contracts")._kept.clear()  # another process
     lose_the_keys(settings)
     with pytest.raises(RefusedAnswerError, match="registered again"):
         answer(call, make_user(), Decision.CORRECTED, arguments={"a": "b"})

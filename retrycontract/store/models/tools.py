@@ -154,7 +154,8 @@ class ToolVersion(models.Model):
         try:
             _ = self.judged_by
         except UnreadableError:
-            ToolVersion.objects.filter(pk=self.pk).update(sealed=self._closed(schema))
+            self.sealed = self._closed(schema)
+            ToolVersion.objects.filter(pk=self.pk).update(sealed=self.sealed)
 
     def _closed(self, schema: Any) -> bytes | None:
         return None if schema == self.schema else seal({SCHEMA: schema})
