@@ -14,8 +14,7 @@ from typing import Any
 
 from benchmarks import calls, contract, floors
 from benchmarks.clock import Effort, Timing, in_turn, race
-from benchmarks.hostile import CASES, Case
-from benchmarks.pathological import MEGABYTE, milliseconds_per_megabyte
+from benchmarks.hostile import CASES, MEGABYTE, Case, milliseconds_per_megabyte
 from benchmarks.report import Goal, duration, ratio, table
 from retrycontract import ErrorAggregator, ErrorCode, ErrorFormatter, InMemoryRetryTracker, ValidationError
 

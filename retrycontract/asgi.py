@@ -18,8 +18,8 @@ from django.db import DatabaseError, connection
 from django.urls import get_resolver
 from django.utils import timezone
 
-from retrycontract.config.open_files import allow_many_connections
 from retrycontract.front.bridge import WsgiBridge
+from retrycontract.front.connections import allow_many_connections
 from retrycontract.front.probes import Family, Health, Metrics, export_metrics
 from retrycontract.front.request_ids import RequestIds
 from retrycontract.front.waiting import FrontOfHouse, bells

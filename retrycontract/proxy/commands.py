@@ -12,9 +12,8 @@ import uvicorn
 
 from retrycontract.client import AsyncClient, MissingKeyError
 from retrycontract.config.configuration_file import configuration_of
-from retrycontract.config.open_files import allow_many_connections
 from retrycontract.contract.errors import WrongInputError
-from retrycontract.front.connections import Doorkeeper, guarded
+from retrycontract.front.connections import Doorkeeper, allow_many_connections, guarded
 from retrycontract.judging.asking import PATIENCE
 from retrycontract.mcp.visiting import HEADER_SECONDS, bound_socket
 from retrycontract.proxy.app import API_KEY, Proxy

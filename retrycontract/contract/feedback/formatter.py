@@ -267,16 +267,12 @@ Formatter = Callable[[Feedback], str]
 Report = Callable[[str, str], None]
 
 
-def _stay_silent(_name: str, _reason: str) -> None:
-    """Tell nobody."""
-
-
 @dataclass(frozen=True, slots=True)
 class Formatters:
     """Hold formatters by tool name or glob; `report` is told the tool and the reason when one is passed over."""
 
     by_pattern: Mapping[str, Formatter] = field(default_factory=dict)
-    report: Report = _stay_silent
+    report: Report = lambda _name, _reason: None
 
     def word(self, feedback: Feedback) -> str:
         """Give the text of the tool's own formatter, or the standard one when there is none or it fails."""

@@ -183,14 +183,8 @@ class ValueSanitizer:
         return "[" + ", ".join(parts) + "]"
 
 
-@lru_cache(maxsize=2048)
-def _redacted_identifier(scanner: Scanner, text: str) -> str:
-    return scanner.redact_word(text)
-
-
-@lru_cache(maxsize=512)
-def _redacted_name(scanner: Scanner, text: str) -> str:
-    return scanner.redact(text)
+_redacted_identifier = lru_cache(maxsize=2048)(Scanner.redact_word)
+_redacted_name = lru_cache(maxsize=512)(Scanner.redact)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -28,8 +28,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from retrycontract.children.pool import ChildUnavailableError
-from retrycontract.config.open_files import allow_many_connections
-from retrycontract.front.connections import Doorkeeper, guarded
+from retrycontract.front.connections import Doorkeeper, allow_many_connections, guarded
 from retrycontract.management import demo
 from retrycontract.management.private_files import DataInUseError, keep_private, sole_service
 
