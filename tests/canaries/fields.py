@@ -206,6 +206,7 @@ FILTERS: Final[dict[str, str]] = {
     "CallChoices.state": "a search of the calls",
     "CallChoices.kind": "a search of the calls",
     "CallChoices.code": "a search of the calls",
+    "CallChoices.course": "a search of the calls",
     "CallChoices.field": "a search of the calls",
     "CallChoices.model": "a search of the calls",
     "CallChoices.version": "a search of the calls",

@@ -144,7 +144,7 @@ OPENED: dict[str, tuple[str, ...]] = {
     "a list of hints": ("/hints/?show=@@&after=@@",),
     "a look for news": ("/calls/{call}/?seen=@@&form=@@&whole=@@&beside=@@", "/calls/{call}/claim/?seen=@@"),
     "a search of the calls": (
-        "/calls/?q=@@&tool=@@&namespace=@@&agent=@@&model=@@&version=@@&field=@@&state=@@&kind=@@&code=@@&since=@@&until=@@",),
+        "/calls/?q=@@&tool=@@&namespace=@@&agent=@@&model=@@&version=@@&field=@@&state=@@&kind=@@&code=@@&course=@@&since=@@&until=@@",),
     "a search of the trail": ("/audit/?actor=@@&event=@@&door=@@&call=@@&since=@@&until=@@",),
     "a search of the agents": ("/agents/?q=@@",),
     "an example of the playground": ("/playground/?tool=@@&example=@@",),
