@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
@@ -18,6 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
+from dashboard.calls.courses import COURSES, OFFERED, Looked, went_through
 from dashboard.inbox.groups import KIND_WORDS, call_words, read_options, rows_of
 from dashboard.navigation import pages_for
 from dashboard.shared.choices import (
@@ -26,9 +26,11 @@ from dashboard.shared.choices import (
     Search,
     TimedChoices,
     clean,
+    moment,
     plain,
     read_all,
     read_page,
+    shown_time,
     state_word,
 )
 from dashboard.shared.responses import TYPES, export, refused
@@ -36,26 +38,17 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.outputs import Kind
 from retrycontract.store.fields import SqlLiteral
-from retrycontract.store.models import Agent, Attempt, Call, Escalation, Tool
+from retrycontract.store.models import Agent, Call, Tool
 from retrycontract.store.models.calls import sought
 from retrycontract.store.statements import different, planned_for_values
 
-DEEP: Final = 4  # names of a place as it is counted: what lies deeper counts there
 HAS_FAILED: Final = ~Q(fingerprint="")
 IS_NOT_VALID: Final = ~Q(state=SqlLiteral(CallState.VALID.value))
 IS_RARE: Final = ~Q(kind=Kind.TOOL_CALL.value)
-OF_CALL: Final = {"call": OuterRef("pk")}
-FIRST_FAILED: Final = Q(Exists(Attempt.objects.filter(**OF_CALL, number=1, is_valid=False)))
-# What became of a call over its attempts, as the insights count it: in words, and which calls are meant.
-COURSES: Final = {
-    "first": ("Valid at first try", Q(Exists(Attempt.objects.filter(**OF_CALL, number=1, is_valid=True)))),
-    "failed": ("Failed at first", FIRST_FAILED),
-    "recovered": ("Failed at first, valid later",
-                  FIRST_FAILED & Q(Exists(Attempt.objects.filter(**OF_CALL, number__gt=1, is_valid=True)))),
-    "retried": ("Several attempts", Q(attempts_made__gt=1)),
-    "escalated": ("A person was asked", Q(Exists(Escalation.objects.filter(**OF_CALL)))),
-    "answered": ("A person answered", Q(was_answered=True)),
-}  # fmt: skip
+# What an index knows of the calls of a course: what failed, and what was answered.
+FAILING: Final = {"failed", "failing"}
+ANSWERED: Final = re.compile("answered|given-.*|tried-.*|worked-.*|within-.*")
+NAMELESS: Final = {"tool": "No registered tool", "model": "No model named"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +66,17 @@ class CallChoices(TimedChoices):
     code: str = ""
     field: str = ""
     course: str = ""
+    # What a number of the insights counts: rows of history of this time, of a tool or a model that has no name.
+    counted_since: str = ""
+    counted_until: str = ""
+    nameless: str = ""
+    times: ClassVar[tuple[str, ...]] = ("since", "until", "counted_since", "counted_until")
 
     @classmethod
     def offers(cls, name: str, value: str) -> bool:
         """Tell whether something may be chosen."""
-        known = {"state": list(CallState), "kind": KIND_WORDS, "code": list(ErrorCode), "course": COURSES}
+        known = {"state": list(CallState), "kind": KIND_WORDS, "code": list(ErrorCode), "course": COURSES,
+                 "nameless": NAMELESS}  # fmt: skip
         if name == "version":
             return value.isascii() and value.isdecimal() and len(value) < 18
         return value in known.get(name, (value,))
@@ -85,9 +84,12 @@ class CallChoices(TimedChoices):
     @property
     def words(self) -> dict[str, str]:
         """Say each choice in words, by its name."""
-        state = {"state": self.state and state_word(self.state), "course": self.course and COURSES[self.course][0]}
+        state = {"state": self.state and state_word(self.state), "course": self.course and COURSES[self.course].words,
+                 "nameless": self.nameless and NAMELESS[self.nameless]}  # fmt: skip
         more = {"model": f"Model {self.model}", "version": "One version", "field": f"At {self.field}",
                 "namespace": f"Namespace {self.namespace}"}  # fmt: skip
+        begin, end = (shown_time(at) for at in (self.counted_since, self.counted_until))
+        more |= {"counted_since": f"Counted since {begin}", "counted_until": f"Counted until {end}"}
         return self.time_words | state | more | call_words(self.tool, self.agent, self.kind, self.code)
 
     @property
@@ -112,16 +114,20 @@ class CallChoices(TimedChoices):
             yield IS_NOT_VALID & Q(state=self.state)
         if self.tool:
             yield Q(tool_name=self.tool)
-        if self.model:
+        if self.model and not self._is_counted:
             yield Q(model=self.model)
         if self.agent:
             yield Q(agent=Agent.objects.filter(name=self.agent).values("pk")[:1])
         if self.kind and self.kind != Kind.TOOL_CALL:
             yield IS_RARE & Q(kind=self.kind)
-        if self.course == "answered":
-            yield COURSES[self.course][1]
-        if self.code or self.field or self.course in ("failed", "recovered"):
+        if ANSWERED.fullmatch(self.course):
+            yield Q(was_answered=True)
+        if self.course in FAILING or ((self.code or self.field) and not self.course):
             yield HAS_FAILED
+
+    @property
+    def _is_counted(self) -> bool:
+        return bool(self.counted_since or self.counted_until or self.nameless)
 
     def _others(self) -> Iterator[Q]:
         if self.state == CallState.VALID:
@@ -132,20 +138,22 @@ class CallChoices(TimedChoices):
             yield Q(agent__namespace=self.namespace)
         if self.version:
             yield Q(version=int(self.version))
-        if self.course and self.course != "answered":
-            yield COURSES[self.course][1]
-        if self.code or self.field:
-            failed = Attempt.objects.filter(call=OuterRef("pk"), is_valid=False)
-            if self.code:
-                failed = failed.filter(errors_json__contains=f'"{self.code}"')
-            if self.field:
-                # An error's place looks so in stored errors; `*` stands for an item, and its own fields lie in it.
-                steps = [
-                    '[^/"]+' if step == "*" else re.escape(json.dumps(step)[1:-1]) for step in self.field.split("/")
-                ]
-                deeper = '(/[^"]*)?' if len(steps) > DEEP else '(/[^/"]*)?'
-                failed = failed.filter(errors_json__regex=f'"field_path":"{"/".join(steps)}{deeper}"')
-            yield Q(Exists(failed))
+        looked = Looked()
+        if self._is_counted:
+            looked = Looked(moment(self.counted_since), moment(self.counted_until))
+            # Most calls that began before that time were not touched since.
+            yield Q(updated_at__gte=looked.since) if looked.since else Q()
+            model = "" if self.nameless == "model" else self.model or None
+            is_known = False if self.nameless == "tool" else True if self.tool or self.version else None
+            looked = replace(looked, model=model, is_known=is_known)
+        has_mistake = bool(self.code or self.field)
+        # Of failed attempts and of answers to them the mistake is their own, of others that of any attempt.
+        is_own = self.course in (*FAILING, "answered")
+        if self.course or (self._is_counted and not has_mistake):
+            own = replace(looked, code=self.code, field=self.field) if is_own else looked
+            yield went_through(self.course or "checked", own)
+        if has_mistake and not is_own:
+            yield went_through("failing", replace(looked, code=self.code, field=self.field))
 
 
 MOST_FOUND: Final = 8  # of each kind: a palette is looked at, not paged through
@@ -190,11 +198,16 @@ def calls(request: HttpRequest) -> HttpResponse:
         "choices": choices, "page": page, "lines": rows_of(page.rows, {}, {}), "after": after, "now": timezone.now(),
         "options": read_options(),
         "models": plain(different(Call, "model", most=MAX_OPTIONS)), "states": STATES, "most": MOST_EXPORTED,
-        "courses": [(name, words) for name, (words, _) in COURSES.items()],
+        "courses": _offered(choices.course),
     }  # fmt: skip
     if not page.rows and not choices.is_any:
         context["address"] = request.build_absolute_uri("/").rstrip("/")
     return render(request, "calls/calls.html", context)
+
+
+def _offered(chosen: str) -> list[tuple[str, str]]:
+    """List the courses to choose from, and what was led to."""
+    return [(name, one.words) for name, one in COURSES.items() if name in OFFERED or name == chosen]
 
 
 @require_GET

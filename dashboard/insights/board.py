@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
@@ -13,6 +13,7 @@ from django.http import HttpRequest, QueryDict
 from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
+from dashboard.calls.courses import ROOT
 from dashboard.insights.plots import STEP, Bar, TimeRange, draw_bars, percent
 from dashboard.shared.choices import MAX_OPTIONS, clean, plain
 from dashboard.shared.mistakes import TITLES, code_title
@@ -21,6 +22,7 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.models import Agent, Call, Tool, ToolVersion
 from retrycontract.store.statements import different
+from retrycontract.usecases.counts.keep_count import counted_model
 from retrycontract.usecases.counts.read_board import RANKED, Board, CostlyMistake, Marker, Share, Standing, ToolName
 from retrycontract.usecases.counts.read_counts import SourceCut
 
@@ -41,6 +43,7 @@ class CutChoice:
     agents: list[tuple[str, str]]
     versions: list[tuple[str, int]]
     models: list[str]
+    full: Mapping[str, str]  # the whole name of each model, by the one that it is counted under
 
     @classmethod
     def of(cls, query: QueryDict, tool: Tool | None) -> CutChoice:
@@ -51,13 +54,16 @@ class CutChoice:
         numbers = ToolVersion.objects.filter(tool=tool).order_by("-number") if tool else ToolVersion.objects.none()
         versions = [(str(pk), number) for pk, number in numbers.values_list("pk", "number")[:MAX_OPTIONS]]
         agent, version = query.get("agent", ""), query.get("version", "")
+        names = different(Call, "model", most=MAX_OPTIONS)
+        full, model = {counted_model(name): name for name in names}, clean(query.get("model", ""))
         return cls(
             agent if agent in dict(agents) else "",
             version if version in dict(versions) else "",
-            clean(query.get("model", "")),
+            full.get(model, model),
             [(pk, visible(name)) for pk, name in agents],
             versions,
-            plain(different(Call, "model", most=MAX_OPTIONS)),
+            plain(names),
+            full,
         )
 
     @property
@@ -68,7 +74,7 @@ class CutChoice:
     @property
     def cut(self) -> SourceCut:
         """Say which sources are looked at."""
-        return SourceCut(self.agent, self.version, self.model)
+        return SourceCut(self.agent, self.version, self.model and counted_model(self.model))
 
     @property
     def is_any(self) -> bool:
@@ -91,6 +97,7 @@ class BoardRow:
     rank: int
     title: str
     calls: str  # where its calls are
+    answered: str  # and those of them that people answered
     tool: str  # where the tool is; empty where nobody registered it
     schema: str  # where the place of the schema is edited
     spark: str
@@ -100,6 +107,11 @@ class BoardRow:
     namespace: str  # where the tool's name alone does not say which is meant
 
     @property
+    def label(self) -> str:
+        """Say what the number of failed attempts leads to."""
+        return f"{self.problem.failed:,} failed attempt{pluralize(self.problem.failed)}: their calls"
+
+    @property
     def work(self) -> str:
         """Say what people gave."""
         answers = self.problem.answers
@@ -107,6 +119,17 @@ class BoardRow:
             return "–"
         told = f"{answers:,} answer{pluralize(answers)}"
         return f"{told}, {since(timedelta(seconds=self.problem.seconds))}" if self.problem.seconds else told
+
+
+@dataclass(frozen=True, slots=True)
+class StandingRow:
+    """Show one row of a leaderboard."""
+
+    standing: Standing
+    number: int  # of calls
+    link: str  # where it is looked at alone; empty where nobody named it
+    calls: str  # those that the number counts
+    namespace: str = ""  # of a tool, where its name alone does not say which is meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +170,9 @@ class KnownTools:
         return namespace if name in self.shared or (namespace, name) not in self.keys else ""
 
     def choice(self, namespace: str, name: str) -> dict[str, str]:
-        """Choose the calls of a tool among all; of none all of them."""
-        return {"tool": name, "namespace": self.namespace(namespace, name)} if name else {}
+        """Choose the calls of a tool among all, or of those that nobody registered."""
+        of_name = {"tool": name} if name else {"nameless": "tool"}
+        return of_name | {"namespace": self.namespace(namespace, name)}
 
 
 def rows_of(
@@ -158,22 +182,24 @@ def rows_of(
     rows, back = [], {"back": request.GET.urlencode() or f"range={span.name}"}
     for rank, problem in enumerate(board.problems, 1):
         pk = known.keys.get((problem.namespace, problem.tool_name))
-        namespace = known.namespace(problem.namespace, problem.tool_name)
+        of_tool = known.choice(problem.namespace, problem.tool_name)
         place = {"field": problem.place} if problem.place else {}
+        counted = of_tool | {"code": problem.code, "field": problem.place or ROOT}
         trend, tone = _trend(problem.rate, problem.before)
         rows.append(
             BoardRow(
                 problem,
                 rank,
                 TITLES["tool"] if not pk and problem.code == NOTHING_FITS else code_title(problem.code),
-                calls_at(span, choice, tool=problem.tool_name, namespace=namespace, code=problem.code, **place),
+                calls_at(span, choice, **counted, course="failing"),
+                calls_at(span, choice, **counted, course="answered"),
                 reverse("dashboard:tool", args=[pk]) if pk else "",
                 f"{reverse('dashboard:edit_schema', args=[pk])}?{urlencode(place | back)}" if pk else "",
                 _spark(problem.series),
                 _share(problem.rate),
                 trend,
                 tone,
-                namespace,
+                of_tool["namespace"],
             )
         )
     return rows
@@ -189,7 +215,7 @@ def markers_of(
         at = span.scope().span.beginning(marker.at)
         index = max((number for number, step in enumerate(steps) if step <= at), default=0)
         is_worse, is_better = marker.before.is_below(marker.since), marker.since.is_below(marker.before)
-        of_tool = known.choice(marker.namespace, marker.tool_name)
+        of_tool = known.choice(marker.namespace, marker.tool_name) if marker.tool_name else {}
         rows.append(
             MarkerRow(
                 marker,
@@ -202,17 +228,17 @@ def markers_of(
                 _share(marker.since),
                 "bad" if is_worse else "good" if is_better else "",
                 _begun(marker, known, request),
-                calls_at(span, choice, **of_tool, until=_moment(at)),
-                calls_at(span, choice, **of_tool, since=_moment(at)),
+                calls_at(span, choice, **of_tool, course="checked", counted_until=_moment(at)),
+                calls_at(span, choice, **of_tool, course="checked", counted_since=_moment(at)),
             )
         )
     return rows
 
 
 def calls_at(span: TimeRange, choice: CutChoice, **more: str) -> str:
-    """Write the address of the calls that a number counts."""
+    """Write the address of the calls that a number counts: by the same rows of their history, of the same time."""
     agent = dict(choice.agents).get(choice.agent, "")
-    asked = {"since": _moment(span.start), "agent": agent, "version": choice.version,
+    asked = {"counted_since": _moment(span.start), "agent": agent, "version": choice.version,
              "model": choice.model, **more}  # fmt: skip
     return f"{reverse('dashboard:calls')}?{urlencode({name: value for name, value in asked.items() if value})}"
 
@@ -230,7 +256,9 @@ def _moment(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def tools_of(board: Board, known: KnownTools, request: HttpRequest) -> list[tuple[Bar, str, str]]:
+def tools_of(
+    board: Board, span: TimeRange, choice: CutChoice, known: KnownTools, request: HttpRequest
+) -> list[tuple[Bar, str, str]]:
     """Rank the tools: a bar as long as the tool's failed attempts, where it is looked at alone, its namespace."""
     bars = draw_bars(
         (
@@ -240,28 +268,46 @@ def tools_of(board: Board, known: KnownTools, request: HttpRequest) -> list[tupl
         )
     )  # fmt: skip
     return [
-        (bar, _narrowed(request, tool=known.keys.get(tool, "")), known.namespace(*tool))
+        (
+            replace(bar, link=calls_at(span, choice, **known.choice(*tool), course="failing")),
+            _narrowed(request, tool=known.keys.get(tool, "")),
+            known.namespace(*tool),
+        )
         for bar, (tool, _) in zip(bars, board.tools, strict=True)
     ]
 
 
-def standings_of(
-    found: Iterable[Standing], request: HttpRequest, key: str, known: KnownTools | None = None
-) -> list[tuple[Standing, str, str]]:
-    """Make rows of a leaderboard: who, the address that looks at them alone, and a tool's namespace."""
+def models_of(
+    board: Board, span: TimeRange, choice: CutChoice, of_tool: Mapping[str, str], request: HttpRequest
+) -> list[StandingRow]:
+    """Make rows of the models' leaderboard."""
     rows = []
-    for one in found:
-        value = one.name if known is None else known.keys.get((one.namespace, one.name), "")
-        address = _narrowed(request, **{key: value}) if value else ""
-        rows.append((one, address, known.namespace(one.namespace, one.name) if known else ""))
+    for one in board.models:
+        name = choice.full.get(one.name, one.name)
+        of_model = {"model": name} if name else {"nameless": "model"}
+        # Of one tool that nobody registered no page is asked for: only one of both can be left without a name.
+        calls = calls_at(span, choice, **{**of_tool, **of_model}, course="checked-1")
+        rows.append(StandingRow(one, one.first.whole, _narrowed(request, model=name), calls))
     return rows
 
 
-def codes_of(
-    board: Board, span: TimeRange, choice: CutChoice, of_tool: Mapping[str, str]
-) -> list[tuple[Standing, str, str]]:
-    """Make rows of the mistakes' leaderboard: each code, and where the calls are that made it."""
-    return [(one, calls_at(span, choice, code=one.name, **of_tool), "") for one in board.codes]
+def tools_side_by_side(
+    board: Board, span: TimeRange, choice: CutChoice, known: KnownTools, request: HttpRequest
+) -> list[StandingRow]:
+    """Make rows of the tools' leaderboard."""
+    rows = []
+    for one in board.by_tool:
+        key = known.keys.get((one.namespace, one.name), "")
+        calls = calls_at(span, choice, **known.choice(one.namespace, one.name), course="checked-1")
+        namespace = known.namespace(one.namespace, one.name)
+        rows.append(StandingRow(one, one.first.whole, _narrowed(request, tool=key), calls, namespace))
+    return rows
+
+
+def codes_of(board: Board, span: TimeRange, choice: CutChoice, of_tool: Mapping[str, str]) -> list[StandingRow]:
+    """Make rows of the mistakes' leaderboard."""
+    found = [(one, calls_at(span, choice, **of_tool, course="failed", code=one.name)) for one in board.codes]
+    return [StandingRow(one, one.first.part, calls, calls) for one, calls in found]
 
 
 def _narrowed(request: HttpRequest, **chosen: str) -> str:

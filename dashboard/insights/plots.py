@@ -106,6 +106,7 @@ class Bar:
     note: str = ""
     doubt: str = ""  # where the amount is small
     link: str = ""  # to the calls that the amount counts
+    of_note: str = ""  # to those that the note is about
 
 
 def draw_columns(amounts: Mapping[tuple[datetime, str], int], steps: Mapping[datetime, str]) -> Columns:

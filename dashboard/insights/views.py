@@ -21,9 +21,10 @@ from dashboard.insights.board import (
     calls_at,
     codes_of,
     markers_of,
+    models_of,
     rows_of,
-    standings_of,
     tools_of,
+    tools_side_by_side,
 )
 from dashboard.insights.plots import Bar, Series, TimeRange, draw_bars, draw_columns, percent
 from dashboard.navigation import is_staff
@@ -33,6 +34,7 @@ from dashboard.shared.responses import TYPES, export, refused
 from dashboard.templatetags.desk import since
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Rollup, Tool
+from retrycontract.usecases.counts.keep_count import LONGEST
 from retrycontract.usecases.counts.read_board import (
     FEW,
     Board,
@@ -170,40 +172,57 @@ def _plots(
     outcomes = sorted(found.outcomes.items(), key=lambda item: (-item[1], item[0]))  # the largest first
     tokens = {(point.at, "tokens"): point.tokens for point in found.costs if point.tokens}
     right, answers = sum(rate.valid for rate in found.attempts), found.answer_times.answers
+    within = [(limit, amount) for limit, amount in found.answer_times.buckets if amount]
     success = [(_attempt(one.number), one.valid, percent(one.valid / right if right else 0)) for one in found.attempts]
     times = [
         (f"within {since(timedelta(seconds=limit))}" if limit else "longer", amount, percent(amount / answers))
-        for limit, amount in found.answer_times.buckets
-        if amount
+        for limit, amount in within
     ]
+
+    def calls(course: str = "", **more: str) -> str:
+        return calls_at(span, choice, **of_tool, course=course, **more)
+
     recovery = []
     for one in found.attempts:
         low, high = Share(one.valid, one.judged).interval
         few = f"few: {percent(low)} to {percent(high)}" if one.judged < FEW else ""
-        recovery.append(Bar(_attempt(one.number), one.judged, f"{one.rate * 100:.1f}", percent(one.rate), few))
+        link, of_note = calls(f"checked-{one.number}"), calls(f"valid-{one.number}")
+        width = f"{one.rate * 100:.1f}"
+        recovery.append(Bar(_attempt(one.number), one.judged, width, percent(one.rate), few, link, of_note))
     return {
         "headlines": _headlines(
-            found, waits, answer_seconds(span.scope(tool), found.answer_times.answers),
-            lambda course="", **more: calls_at(span, choice, **of_tool, course=course, **more),
+            found, waits, answer_seconds(span.scope(tool), found.answer_times.answers), calls
         ),
         "board": board,
         "markers": markers_of(board, span, choice, known, request),
-        "models": standings_of(board.models, request, "model"),
-        "by_tool": standings_of(board.by_tool, request, "tool", known),
+        "models": models_of(board, span, choice, of_tool, request),
+        "by_tool": tools_side_by_side(board, span, choice, known, request),
         "by_code": codes_of(board, span, choice, of_tool),
+        "setbacks": [
+            (one, calls("first", model=model), calls("checked-1", model=model))
+            for one in board.setbacks
+            for model in [choice.full.get(one.model, one.model)]
+        ],
         "codes": codes,
         "code_legend": [
-            Entry(one, one.key, code_title(one.key), calls_at(span, choice, **of_tool, code=one.key))
+            Entry(one, one.key, code_title(one.key), calls("failing", code=one.key) if one.key else "")
             for one in codes.series
         ],
-        "tool_bars": tools_of(board, known, request),
+        "tool_bars": tools_of(board, span, choice, known, request),
         "tokens": draw_columns(tokens, steps),
-        "success": draw_bars(success, of=right),
+        "success": [
+            replace(bar, link=calls(f"valid-{one.number}"))
+            for bar, one in zip(draw_bars(success, of=right), found.attempts, strict=True)
+        ],
         "recovery": recovery,
-        "times": draw_bars(times),
-        "decisions": _decisions(found),
+        "times": [
+            replace(bar, link=calls(f"within-{limit or LONGEST}"))
+            for bar, (limit, _) in zip(draw_bars(times), within, strict=True)
+        ],
+        "decisions": _decisions(found, calls),
+        "failing": calls("failing"), "cost": calls("cost"), "unasked": calls("unasked"),
         "outcomes": [
-            replace(bar, link=calls_at(span, choice, **of_tool, state=bar.label))
+            replace(bar, link=calls(f"ended-{bar.label}"))
             for bar in draw_bars((state, amount, "") for state, amount in outcomes)
         ],
     }  # fmt: skip
@@ -218,7 +237,7 @@ def _headlines(found: Insights, waits: list[int], each: list[int] | None, calls:
     known = [
         Headline("Valid at first try", percent(first.rate), (
             (f"{first.valid:,}", calls("first")), (" of ", ""),
-            (f"{first.judged:,} call{pluralize(first.judged)}", calls()), (few, ""),
+            (f"{first.judged:,} call{pluralize(first.judged)}", calls("checked-1")), (few, ""),
         ), calls("first")),
         Headline("Recovered", percent(found.recovery_rate) if failed else "–", (
             (f"{found.recovered:,}", calls("recovered")), (" of the ", ""),
@@ -230,7 +249,7 @@ def _headlines(found: Insights, waits: list[int], each: list[int] | None, calls:
         return known
     quick = "nobody was asked" if most is None else f"median; 90% within {since(timedelta(seconds=most))}"
     # Who waits was asked at any time, also before the one that is looked at.
-    waiting = calls(state=CallState.BLOCKED.value, since="")
+    waiting = calls(state=CallState.BLOCKED.value, counted_since="")
     still = ((f"{len(waits):,} still wait{pluralize(waits, 's,')}", waiting),) if waits else ()
     oldest = f", the oldest {since(timedelta(seconds=max(waits)))}" if waits else ""
     return [
@@ -240,19 +259,21 @@ def _headlines(found: Insights, waits: list[int], each: list[int] | None, calls:
         ), calls("escalated")),
         Headline("Time to guidance", "–" if median is None else since(timedelta(seconds=median)), (
             (f"{quick}; " if waits else quick, ""), *still, (oldest, ""),
-        ), calls("escalated")),
+        ), calls("waited")),
         Headline("Spent on retries", f"~{_short(found.tokens)}", (
             (f"tokens{by_agents} at four characters each", ""),
-        ), calls("retried")),
+        ), calls("cost")),
     ]  # fmt: skip
 
 
-def _decisions(found: Insights) -> list[tuple[str, int, int, Bar]]:
+def _decisions(found: Insights, calls: Callable[..., str]) -> list[tuple[Bar, list[tuple[int, str]]]]:
+    """Make rows of the kinds of answers: how often each worked, and how often it was given and tried."""
     rows = []
     for rate in found.decisions:
         worked = percent(rate.worked / rate.tried) if rate.tried else ""
         (bar,) = draw_bars([(rate.decision.capitalize(), rate.worked, worked)], of=rate.tried or 1)
-        rows.append((rate.decision.capitalize(), rate.given, rate.tried, bar))
+        given, tried, link = (calls(f"{what}-{rate.decision}") for what in ("given", "tried", "worked"))
+        rows.append((replace(bar, link=link), [(rate.given, given), (rate.tried, tried)]))
     return rows
 
 

@@ -203,12 +203,13 @@ class TimedChoices(Choices):
 
     since: str = ""
     until: str = ""
+    times: ClassVar[tuple[str, ...]] = ("since", "until")
 
     @classmethod
     def of(cls, query: QueryDict) -> Self:
         """Read an address; `zone` is that of the form whose times have none."""
         told, zone = query.copy(), query.get("zone", "")
-        for name in ("since", "until"):
+        for name in cls.times:
             told[name] = _in_utc(query.get(name, ""), ZoneInfo(zone) if is_time_zone(zone) else UTC)
         return super(TimedChoices, cls).of(told)
 
@@ -225,20 +226,25 @@ class TimedChoices(Choices):
     @property
     def time_words(self) -> dict[str, str]:
         """Say the time in words, in the zone of whoever looks."""
-        shown = "%Y-%m-%d %H:%M %Z"
-        return {"since": f"Since {_local(self.since, shown)}", "until": f"Until {_local(self.until, shown)}"}
+        return {"since": f"Since {shown_time(self.since)}", "until": f"Until {shown_time(self.until)}"}
 
     def in_time(self, rows: QuerySet[Any], field: str) -> QuerySet[Any]:
         """Keep the rows of the time."""
-        return within(rows, field, since=_moment(self.since), until=_moment(self.until))
+        return within(rows, field, since=moment(self.since), until=moment(self.until))
 
 
-def _moment(text: str) -> datetime | None:
+def moment(text: str) -> datetime | None:
+    """Read a time as an address has it; nothing where there is none."""
     return datetime.fromisoformat(text) if text else None
 
 
+def shown_time(text: str) -> str:
+    """Write a time of an address for whoever looks, in their zone."""
+    return _local(text, "%Y-%m-%d %H:%M %Z")
+
+
 def _local(text: str, form: str) -> str:
-    at = _moment(text)
+    at = moment(text)
     return timezone.localtime(at).strftime(form) if at else ""
 
 

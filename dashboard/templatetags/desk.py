@@ -48,6 +48,15 @@ def icon(name: str) -> SafeString:
     )
 
 
+@register.simple_tag
+def number_of(number: int, address: str, label: str = "") -> SafeString | str:
+    """Write a number that leads to what it counts; none leads nowhere."""
+    words = thousands(number)
+    if not (number and address):
+        return words
+    return format_html('<a href="{}"{}>{}</a>', address, format_html(' aria-label="{}"', label) if label else "", words)
+
+
 @register.filter
 def waited_for(call: Call, now: datetime) -> bool:
     """Tell whether an agent waits for the answer to a call."""

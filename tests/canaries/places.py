@@ -144,7 +144,8 @@ OPENED: dict[str, tuple[str, ...]] = {
     "a list of hints": ("/hints/?show=@@&after=@@",),
     "a look for news": ("/calls/{call}/?seen=@@&form=@@&whole=@@&beside=@@", "/calls/{call}/claim/?seen=@@"),
     "a search of the calls": (
-        "/calls/?q=@@&tool=@@&namespace=@@&agent=@@&model=@@&version=@@&field=@@&state=@@&kind=@@&code=@@&course=@@&since=@@&until=@@",),
+        "/calls/?q=@@&tool=@@&namespace=@@&agent=@@&model=@@&version=@@&field=@@&state=@@&kind=@@&code=@@&course=@@&since=@@&until=@@",
+        "/calls/?counted_since=@@&counted_until=@@&nameless=@@&course=failing&code=VAL-008&field=@@&model=@@",),
     "a search of the trail": ("/audit/?actor=@@&event=@@&door=@@&call=@@&since=@@&until=@@",),
     "a search of the agents": ("/agents/?q=@@",),
     "an example of the playground": ("/playground/?tool=@@&example=@@",),

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.db import IntegrityError, connection, transaction
-from django.db.models import ProtectedError, QuerySet, UniqueConstraint
+from django.db.models import CharField, ProtectedError, QuerySet, UniqueConstraint
 from django.utils import timezone
 
 from retrycontract.contract.decisions import Decision
+from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.history import forgetting
 from retrycontract.store.models import (
     Agent,
@@ -22,6 +23,7 @@ from retrycontract.store.models import (
     Call,
     ChannelTurn,
     Escalation,
+    Event,
     FailedLogins,
     Guidance,
     IdempotencyKey,
@@ -376,3 +378,16 @@ def test_a_closed_escalation_leaves_room_for_the_next() -> None:
     call.escalations.update(state="expired", closed_at=timezone.now() + timedelta(days=7))
     Escalation.objects.create(call=call, round=2, text="again", opened_at=timezone.now())
     assert call.escalations.open().count() == 1
+
+
+def test_every_name_that_a_column_may_hold_fits_into_it() -> None:
+    """SQLite takes a text of any length, PostgreSQL refuses one that is too long."""
+    named = [
+        (field, [str(value) for value, _ in field.flatchoices])
+        for model in apps.get_app_config("retrycontract").get_models()
+        for field in model._meta.get_fields()
+        if isinstance(field, CharField)
+    ]
+    named += [(Event._meta.get_field(name), list(CallState)) for name in ("from_state", "to_state")]
+    too_long = [(str(field), name) for field, names in named for name in names if len(name) > (field.max_length or 0)]
+    assert too_long == []

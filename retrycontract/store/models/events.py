@@ -121,8 +121,8 @@ class Event(models.Model):
     name = models.CharField(max_length=40)
     actor = models.CharField(max_length=200)
     door = models.CharField(max_length=10, choices=Door.choices)
-    from_state = models.CharField(max_length=10, blank=True, default="")
-    to_state = models.CharField(max_length=10, blank=True, default="")
+    from_state = models.CharField(max_length=12, blank=True, default="")
+    to_state = models.CharField(max_length=12, blank=True, default="")
     data = JSONText(default=dict)
     at = models.DateTimeField()
     # By the database's clock, the one that all writers and readers share.

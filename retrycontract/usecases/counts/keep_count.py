@@ -101,6 +101,7 @@ CHARACTERS_OF_TOKEN: Final = 4  # a rule of thumb: every model counts its own
 UNNAMED: Final = "unknown"  # the model of an attempt that told its tokens only
 # Answers are a matter of minutes while somebody watches, of hours over night, of days over a weekend.
 BUCKETS: Final = (60, 300, 900, 3_600, 14_400, 86_400, 604_800)  # seconds
+OF_UNKNOWN_TOOL: Final = f'"keyword":"{UNKNOWN_TOOL}"'  # in the errors of an attempt as they are stored
 BLOCKING: Final = ErrorSeverity.ERROR.name.lower()
 
 CLAIMED, RELEASED = "call.claimed", "call.released"
@@ -238,7 +239,9 @@ def _cost(attempt: Attempt) -> Steps:
         return [(Measure.RETRY_TEXT, "", again + len(attempt.feedback))]
     told = {"in": attempt.tokens_in or 0, "out": attempt.tokens_out or 0}
     retried = sum(told.values()) if attempt.number > 1 else 0
-    by_model: Steps = [(Measure.TOKENS, f"{way} {_model(attempt)}", amount) for way, amount in told.items()]
+    by_model: Steps = [
+        (Measure.TOKENS, f"{way} {counted_model(attempt.model or UNNAMED)}", amount) for way, amount in told.items()
+    ]
     return [*by_model, (Measure.RETRY_TOKENS, "", retried)]
 
 
@@ -249,7 +252,7 @@ def _length(output: Any) -> int:
 def _source(attempt: Attempt) -> Source:
     call = attempt.call
     version = call.version_id if tool_of_attempt(attempt) else None  # it may have got one since
-    return Source(str(call.agent_id), str(version or ""), _model(attempt) if attempt.model else "")
+    return Source(str(call.agent_id), str(version or ""), counted_model(attempt.model) if attempt.model else "")
 
 
 def _blocking(attempt: Attempt) -> list[Mapping[str, Any]]:
@@ -269,8 +272,9 @@ def _places(attempt: Attempt) -> list[str]:
     return sorted(found)[:MOST_PLACES]
 
 
-def _model(attempt: Attempt) -> str:
-    return visible(elide_middle(attempt.model or UNNAMED, MAX_PLACE))[:MAX_PLACE]
+def counted_model(name: str) -> str:
+    """Give the name that a model is counted under: a long one without its middle."""
+    return visible(elide_middle(name, MAX_PLACE))[:MAX_PLACE]
 
 
 def tool_of_attempt(attempt: Attempt) -> str:
