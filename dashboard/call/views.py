@@ -27,7 +27,7 @@ from dashboard.navigation import may_answer
 from dashboard.shared.choices import choices_for
 from dashboard.shared.forms import UNAVAILABLE, UNCHECKABLE, AnswerForm
 from dashboard.shared.json_view import line_at, lines_of
-from dashboard.shared.responses import REFUSED, TOO_LATE, UNCHANGED, is_htmx, say_sent
+from dashboard.shared.responses import PRESSES, REFUSED, TOO_LATE, UNCHANGED, is_htmx, say_sent
 from dashboard.templatetags.desk import bare
 from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.contract.errors import ValidationError
@@ -270,7 +270,12 @@ def undo(request: HttpRequest, batch: str) -> HttpResponse:
         "call": shown.call.public_id,
         "calls": [held.call.public_id for held in alike],
     }
-    messages.success(request, "Taken back: no agent saw it.")
+    # The first answers of a press may go out before the last is taken back.
+    number = request.session.get(PRESSES, {}).get(batch, len(taken))
+    if (sent := number - len(taken)) > 0:
+        messages.warning(request, f"{sent} of {number} had gone out; {len(taken)} taken back.")
+    else:
+        messages.success(request, "Taken back: no agent saw it.")
     if gone := len(taken) - len(alike):
         said = (
             f"{gone} of the {len(taken)} calls {'has' if gone == 1 else 'have'} made another mistake or ended meanwhile"

@@ -302,7 +302,7 @@ def _answer(request: HttpRequest, found: Call, mistake: Mistake, form: GroupForm
     )
     number = len(result.answered)
     if number:
-        say_sent(request, result.held, f"for {number} call{'' if number == 1 else 's'}")
+        say_sent(request, result.held, f"for {number} call{'' if number == 1 else 's'}", number=number)
     # Whoever has calls left reads why, before anything else comes.
     if request.POST.get("then") == "next" and not result.left:
         return redirect(_following(operator, found) + "#main")

@@ -67,13 +67,22 @@ def live(request: HttpRequest) -> HttpResponse:
 SENT: Final = "sent"  # tells our script that the draft of what was sent may go
 
 
-def say_sent(request: HttpRequest, sent: HeldAnswer | Guidance | None, words: str) -> None:
+PRESSES: Final = "presses"  # in the session: how many calls each of the last group answers went to
+MOST_PRESSES: Final = 20  # nothing is held for longer than it takes to send as many
+
+
+def say_sent(request: HttpRequest, sent: HeldAnswer | Guidance | None, words: str, *, number: int = 1) -> None:
     """Tell the operator on whatever page comes next to whom an answer goes; one that is held can be taken back.
+
+    What went to a `number` of calls may be taken back when some have gone out: then that is told.
 
     The page's words before `words` say whether it was sent: of one that is held nobody knows yet.
     """
     tags = f"{SENT}-{sent.batch}-{sent.send_at.timestamp():.0f}" if isinstance(sent, HeldAnswer) else SENT
     messages.success(request, words, extra_tags=tags)
+    if isinstance(sent, HeldAnswer) and number > 1:
+        presses = request.session.get(PRESSES, {}) | {sent.batch: number}
+        request.session[PRESSES] = dict(list(presses.items())[-MOST_PRESSES:])
 
 
 def undo_of(tags: str) -> dict[str, Any] | None:

@@ -193,6 +193,10 @@ def test_a_group_is_taken_back_whatever_became_of_one_of_its_calls_meanwhile(
     assert "Use eu-west-1.</textarea>" in page
     said = "1 of the 3 calls has made another mistake or ended meanwhile, and is not ticked."
     assert (said in text_of(response)) is (became != "sent")
+    assert ("1 of 3 had gone out; 2 taken back." in text_of(response)) is (became == "sent")
+    again = desk.post(undo[1], follow=True)
+    assert "Nothing to take back" in text_of(again)
+    assert "had gone out" not in text_of(again)
 
 
 def test_a_group_of_which_nothing_is_left_leads_to_a_call_that_can_be_answered(
