@@ -5,7 +5,7 @@ The tests use small sizes, the benchmarks large ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
@@ -55,6 +55,9 @@ UNITS = {
     "words of ours": "rc_",
     "words of a phrase": "mnemonic: abc ", "random of forty": "zq7/Hc2mKxw9+TbVy4Ns8RjLd1PfEo6Gu3Aia0Bz ",
     "escaped characters": "%3D", "hexadecimal": "0a", "uuids": "8f14e45f-ceea-467f-a9c4-0e2b1d5a7c33 ",
+    "names between commas": "pass,", "weak names between commas": "key,KEY,", "weak names of escapes": "%3DKEY",
+    "names of a walrus": "(auth:=", "types without end": "secretCookie:", "branches without end": ":elseKEY",
+    "quotes after names": 'Cookie": ', "loud names": "KEY", "equal signs": "=", "question marks": "?:",
 }  # fmt: skip
 
 
@@ -103,6 +106,14 @@ def _deep(size: int) -> Any:
     for level in range(size // 8):
         value = {"a": value} if level % 2 else [value]
     return value
+
+
+def mixtures(count: int) -> Iterator[str]:
+    """Give pieces of text that nobody chose, the same in every run: a few units, now and then behind a filler."""
+    random, units = Random(16), [*UNITS.values(), "AAAA,IAAI,", "x y ", "or", "if", "->", ":=", "(", ")", "的"]
+    for _ in range(count):
+        mixed = "".join(random.choices(units, k=random.choice((1, 2, 2, 3, 3, 4, 6))))
+        yield random.choice(units[-9:]) * 100 + mixed if random.random() < 0.2 else mixed
 
 
 # About as many characters of JSON as the size says.

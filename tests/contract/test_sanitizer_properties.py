@@ -18,6 +18,7 @@ from retrycontract.contract.redaction import scan_copies
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, has_redaction, visible
 from tests.contract.pathological import TEXTS as TEXTS_OF_ANY_SIZE
 from tests.contract.pathological import VALUES as VALUES_OF_ANY_SIZE
+from tests.contract.pathological import mixtures
 
 SANITIZER = ValueSanitizer()
 PLANTED = "ghp_" + "a1B2c3D4e" * 4
@@ -226,6 +227,21 @@ def test_the_time_grows_no_faster_than_the_text(name: str) -> None:
     # Quadratic work would take 64 times as long; 20 ms are forgiven a small text that takes next to none.
     large = min(seconds(4 * LARGE) for _ in range(3))
     assert large < 24 * min(seconds(4 * SMALL) for _ in range(3)) + 0.02
+
+
+@pytest.mark.soak
+def test_no_mixture_of_units_takes_the_square_of_its_length() -> None:
+    def seconds(unit: str, size: int) -> float:
+        text = (unit * (size // len(unit) + 1))[:size]
+        started = time.process_time()
+        SANITIZER.redact(text)
+        return time.process_time() - started
+
+    for unit in mixtures(3_000):
+        # At first sight few are in doubt; of these the quicker of three counts, for machines are shared.
+        if seconds(unit, 4 * SMALL) > 0.05:
+            small = min(seconds(unit, 4 * SMALL) for _ in range(3))
+            assert min(seconds(unit, 16 * SMALL) for _ in range(3)) < 9 * small + 0.02, unit
 
 
 @pytest.mark.parametrize("name", VALUES_OF_ANY_SIZE)

@@ -20,6 +20,8 @@ _TRAILING = ".,;:!?)]}"
 QUOTES = "\"'`"
 # A quoted value that goes on for longer is no credential of one line; bounds the search for the closing quote.
 LONGEST_QUOTED = 4096
+# A longer one without quotes is judged by its beginning; it ends where it ends.
+LONGEST_JUDGED = 1024
 # Bits per character: place-holders and counting digits stay below.
 LEAST_DENSE = 2.5
 
@@ -73,7 +75,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """Hold one value found in a text, without its quotes, and where it stands."""
+    """Hold one value found in a text, without its quotes, and where it stands; of a long unquoted one the beginning."""
 
     text: str
     start: int
@@ -170,8 +172,10 @@ def read_literal(text: str, position: int, *, in_query: bool = False, within: in
             stop = close - (text[close - 1] == "\\" and close - 1 > start)
             return Literal(text[start + 1 : stop], start + 1, stop, quoted=True)
         start += 1
-    stop = _first(text, start, _QUERY_STOPS if in_query else _STOPS, end if within is None else start + within)
-    return Literal(text[start:stop], start, stop, quoted=False) if stop > start else None
+    stop = unquoted_end(text, start, _QUERY_STOPS if in_query else _STOPS)
+    stop = stop if within is None else min(stop, start + within)
+    judged = text[start : min(stop, start + LONGEST_JUDGED)]
+    return Literal(judged, start, stop, quoted=False) if stop > start else None
 
 
 def _read_on_next_line(text: str, start: int) -> Literal | None:
@@ -216,20 +220,21 @@ def read_list(text: str, position: int) -> Iterator[Literal]:
 
 # The type of a name: `&'static str`, `Option<String>`, `list[str] | None`, `constant String`.
 _TYPE = (
-    r"[&*]?(?:'\w+[ \t]+)?(?:(?:mut|dyn|const|constant|readonly)[ \t]+)*[A-Za-z_][A-Za-z_.:]*[0-9]{0,2}"
+    r"[&*]?(?:'\w+[ \t]+)?(?:(?:mut|dyn|const|constant|readonly)[ \t]+)*[A-Za-z_](?:[A-Za-z_.]|:(?!=))*+[0-9]{0,2}"
     r"(?:<[^=\"\n;{}]{1,60}>|\[[^=\"'\n;{}]{0,60}\]|\([0-9, ]{1,8}\))?[?!*]?"
 )
 _TYPED = re.compile(rf"[ \t]*{_TYPE}(?:[ \t]*\|[ \t]*{_TYPE}){{0,3}}[ \t]*(:?=)(?![=>~])")
 _GENERIC = re.compile(
-    r"[ \t]*[A-Za-z_][\w.:]*<(?!(?:br|p|b|i|u|td|tr|li|hr|em|a)\b)[A-Z&a-z'][^=\"\n;{}]{0,60}>[?!]?(?=[,;)=}\s]|\Z)"
+    r"[ \t]*[A-Za-z_][\w.:]*+<(?!(?:br|p|b|i|u|td|tr|li|hr|em|a)\b)[A-Z&a-z'][^=\"\n;{}]{0,60}>[?!]?(?=[,;)=}\s]|\Z)"
 )
 
 
 def read_type(text: str, position: int) -> tuple[int, str] | None:
     """Read the type that stands behind a name and a colon; gives the place behind it, and the `=` or nothing."""
-    if typed := _TYPED.match(text, position):
+    end = position + LONGEST_EXPRESSION
+    if typed := _TYPED.match(text, position, end):
         return typed.end(), typed[1]
-    return (generic.end(), "") if (generic := _GENERIC.match(text, position)) else None
+    return (generic.end(), "") if (generic := _GENERIC.match(text, position, end)) else None
 
 
 # What only wraps a value, as far as the call's bracket: `Some(`, `String::from(`, `SecretStr(`, `MD5(`.
@@ -253,8 +258,8 @@ _ATOM = (
     rf"(?:[ \t]++|(?!(?:or|else|then)\b)\w++|\.(?!unwrap_or)|[$\[\]!<>-]|::|{_STRING}"
     rf"|\((?:[^()\n\"']|{_STRING}|\([^()\n]{{0,80}}\))*+\))"
 )
-_ELSE = r"(?:\b(?:or|else|then)\b|\|\||\?\?|\?:?|:|\.unwrap_or\()"
-_INSTEAD = re.compile(rf"(?:{_ATOM}*+{_ELSE}[ \t]*)+?(?=[\"'`bBrR&S(])")
+_ELSE = r"(?>\b(?:or|else|then)\b|\|\||\?\?|\?:?|:|\.unwrap_or\()"
+_INSTEAD = re.compile(rf"(?:{_ATOM}*+{_ELSE}[ \t]*+)+?(?=[\"'`bBrR&S(])")
 _JOINED = re.compile(
     rf"[ \t]*(?:\+{{1,2}}|\.{{1,2}}|&|<>|{_ELSE})\s*(?=[\"'`])|[ \t]+if\b[^\n\"']{{1,80}}\belse\b[ \t]*(?=[\"'`])"
 )
@@ -325,14 +330,20 @@ _STOPS = re.compile(r"[;\s\"'`<>\\]|[,;)}\]](?=[\s\"']|\Z)")
 _QUERY_STOPS = re.compile(r"[;\s\"'`<>\\&#,)\]}]")
 
 
-def unquoted_end(text: str, start: int) -> int:
+def unquoted_end(text: str, start: int, stops: re.Pattern[str] = _STOPS) -> int:
     """Give the end of an unquoted value: white space, a quote, a bracket or a comma before one of these."""
-    return _first(text, start, _STOPS, len(text))
+    global _last
+    known, first, end = _last
+    # In a text without blanks every value ends at the same place: each name would look through all of the rest.
+    if known != (asked := (hash(text), len(text), stops)) or not first <= start <= end:
+        match = stops.search(text, start)
+        end = match.start() if match else len(text)
+        _last = (asked, start, end)
+    return end
 
 
-def _first(text: str, start: int, stops: re.Pattern[str], end: int) -> int:
-    match = stops.search(text, start, end)
-    return match.start() if match else min(end, len(text))
+# The text and the stops of the last look, and from where to where it went: one value, so that threads see all or none.
+_last: tuple[object, int, int] = (None, 0, 0)
 
 
 def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment, allowance: Allowance) -> bool:
