@@ -26,6 +26,7 @@ from dashboard.call.views import taken_back
 from dashboard.inbox.groups import Row, find_groups
 from dashboard.inbox.views import read_claims, read_snoozes
 from dashboard.navigation import may_answer
+from dashboard.shared.choices import state_word
 from dashboard.shared.forms import GRANTS, LASTS, UNCHECKABLE
 from dashboard.shared.mistakes import Kind, MistakePattern, kinds_of, patterns_of
 from dashboard.shared.responses import REFUSED, is_htmx, say_sent
@@ -169,7 +170,9 @@ class Report:
         for call in result.left:
             match call.reason:
                 case Reason.ANSWERED:
-                    why = f"{call.detail} answered it first" if call.detail else "it was answered or ended meanwhile"
+                    why = f"{call.detail} answered it first" if call.detail else "it needs no answer any more"
+                case Reason.ENDED:
+                    why = f"it ended meanwhile: {state_word(call.detail).lower()}"
                 case Reason.CHANGED:
                     why = "its agent has made another mistake meanwhile"
                 case Reason.REFUSED:

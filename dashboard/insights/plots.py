@@ -91,6 +91,12 @@ class Columns:
         return [column.label if place in places else "" for place, column in enumerate(self.columns)]
 
     @property
+    def lesser(self) -> list[int]:
+        """List the steps whose names give way where five stand too close: each second one."""
+        named = [place for place, label in enumerate(self.labels) if label]
+        return named[1::2] if len(named) == LABELS else []
+
+    @property
     def highest(self) -> Column:
         """Give the step with the most."""
         return max(self.columns, key=lambda column: column.total)

@@ -13,9 +13,10 @@ from playwright.sync_api import expect
 
 from retrycontract.store.models import Guidance, HeldAnswer
 from retrycontract.usecases.answers.send_answer import send_held
+from retrycontract.usecases.calls.cancel_call import cancel_call
 from tests.browser.test_desk import Site
 from tests.browser.test_desk import site as site
-from tests.factories import answer, make_agent, make_blocked, make_tool, make_user
+from tests.factories import WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 
 if TYPE_CHECKING:
     from retrycontract.store.models import Call
@@ -147,6 +148,33 @@ def test_a_draft_lives_over_a_reload_and_a_login_and_is_nobody_elses(site: Site)
     expect(page.locator("#id_text")).to_have_value("An hour of work")
     page.get_by_role("button", name="Send answer").click()
     expect(page.get_by_text("Sent to deployer")).to_be_visible()
+    assert drafts(page) == []
+
+
+@pytest.mark.parametrize("became", ["answered", "cancelled", "asked again"])
+def test_a_draft_for_what_needs_no_answer_any_more_is_shown_to_be_copied_until_it_is_put_away(
+    site: Site, became: str
+) -> None:
+    call, page = make_blocked(), site.page
+    site.open(call)
+    page.locator("#id_text").fill("An hour of <b>work</b>\nwas this")
+    page.goto(f"{site.url}/")
+    if became == "cancelled":
+        cancel_call(call, now=timezone.now())
+    else:
+        answer(call, make_user("leo"), text="Use us-east-1.", grant=1)
+    if became == "asked again":
+        submit(call.agent, WRONG, call=call)
+    site.open(call)
+    left = page.locator("[data-left-over]")
+    expect(left.get_by_text("Your words were not sent")).to_be_visible()
+    expect(left.locator("pre")).to_have_text("An hour of <b>work</b>\nwas this")
+    if became == "asked again":
+        expect(page.locator("#id_text")).to_have_value("")
+    left.get_by_role("button", name="Put away").click()
+    expect(left).to_be_hidden()
+    page.reload()
+    expect(left).to_be_hidden()
     assert drafts(page) == []
 
 

@@ -14,6 +14,7 @@ from retrycontract.store.models import Call, Guidance, HeldAnswer, StandingHint
 from retrycontract.usecases.answers.send_answer import send_held
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.claim_call import claim_call, snooze_call
+from retrycontract.usecases.calls.sweep import expire_overdue
 from tests.canaries.places import canary
 from tests.dashboard.conftest import HTMX, text_of
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_tool, make_user, submit
@@ -93,6 +94,20 @@ def test_the_mistake_that_the_page_showed_is_answered_though_its_first_call_made
     assert "1 call waits with this mistake" in text
     assert [hint.fingerprint for hint in StandingHint.objects.all()] == [shown[1]]
     assert [one.call_id for one in Guidance.objects.all()] == [second.pk]
+
+
+@pytest.mark.parametrize("end", ["cancelled", "expired", "valid"])
+def test_of_a_call_that_ended_without_an_answer_it_is_said_how(desk: Client, end: str) -> None:
+    first, ended = make_group(2)
+    if end == "cancelled":
+        cancel_call(ended, now=timezone.now())
+    elif end == "valid":
+        submit(ended.agent, RIGHT, call=ended)
+    else:
+        Call.objects.filter(pk=ended.pk).update(expires_at=timezone.now())
+        expire_overdue(now=timezone.now())
+    text = text_of(desk.post(page_of(first), HINT | {"call": ids(first, ended)}))
+    assert re.search(rf"{ended.public_id}\W+[^.]{{0,20}}it ended meanwhile: {end}", text)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ def test_labels_are_a_few_from_the_first_to_the_last_each_at_its_step() -> None:
     steps = {DAY + timedelta(days=number): str(number) for number in range(30)}
     labels = draw_columns({}, steps).labels
     assert {place: label for place, label in enumerate(labels) if label} == {n: str(n) for n in (0, 7, 14, 22, 29)}
+    assert draw_columns({}, steps).lesser == [7, 22], "where five stand too close"
     assert draw_columns({}, {DAY: "only"}).labels == ["only"]
 
 

@@ -332,6 +332,17 @@
   });
   forget();
   all("form[data-draft]").forEach(restore);
+  // What was typed for a request that needs no answer any more has no form: it is shown, to be copied.
+  all("[data-left-over]").forEach((box) => {
+    const keys = box.dataset.leftOver.trim().split(/\s+/).map((id) => `draft:${operator}:${id}`);
+    const texts = keys.map((key) => JSON.parse(stored((store) => store.getItem(key)) || "null")?.text).filter(Boolean);
+    one("pre", box).textContent = texts.join("\n\n");
+    box.hidden = !texts.length;
+    one("button", box).addEventListener("click", () => {
+      keys.forEach((key) => stored((store) => store.removeItem(key)));
+      box.hidden = true;
+    });
+  });
   document.addEventListener("input", (event) => {
     const form = event.target.closest("form[data-draft]");
     if (form && event.target.matches("textarea, [name=decision], [name=call]")) keep(form);

@@ -26,7 +26,8 @@ MOST: Final = 200  # calls of one go: some seconds of work
 class Reason(StrEnum):
     """Name why a call was left."""
 
-    ANSWERED = "answered"  # somebody was faster, or it ended
+    ANSWERED = "answered"  # somebody was faster
+    ENDED = "ended"  # without an answer: its agent got it right or gave up, or nobody answered in time
     CHANGED = "changed"  # its agent has made another mistake meanwhile
     REFUSED = "refused"  # the answer cannot be sent to this call: its arguments are not valid for it, say
     CLAIMED = "claimed"  # somebody else looks after it
@@ -121,7 +122,10 @@ def _answer(
     # First: whether a correction fits what was answered is no matter any more.
     if escalation is None:
         newest = call.escalations.order_by("-round").first()
-        return LeftCall(call.public_id, Reason.ANSWERED, _operator(AlreadyAnsweredError(newest)) if newest else "")
+        answered = _operator(AlreadyAnsweredError(newest)) if newest else ""
+        if not answered and call.has_ended:
+            return LeftCall(call.public_id, Reason.ENDED, call.state)
+        return LeftCall(call.public_id, Reason.ANSWERED, answered)
     if correct is not None:
         base = call.attempts.filter(is_valid__isnull=False).order_by("-number").first()
         arguments = None if base is None else correct(base)
