@@ -11,8 +11,8 @@ import pytest
 
 # So many cases of a test are in every run, and of the others one in so many; fewer where each takes a tenth of a
 # second or more, for it goes through a public door.
-IN_PROCESS: Final = (24, 4)
-THROUGH_A_DOOR: Final = (6, 3)
+IN_PROCESS: Final = (16, 8)
+THROUGH_A_DOOR: Final = (6, 6)
 DOORS: Final = ("browser", "services", "processes", "django_db")
 
 

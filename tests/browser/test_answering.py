@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from retrycontract.store.models import Guidance, StandingHint
 from retrycontract.usecases.answers.reuse_answers import save_reply
 from tests.browser.states import WRONG, make_states
-from tests.browser.test_desk import HARDEST, LOOKS, Looks, Site, check_look, opened
+from tests.browser.test_desk import LOOKS, Looks, Site, check_look, opened
 from tests.browser.test_desk import site as site
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_tool, make_user, submit
 
@@ -27,18 +27,11 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.mark.parametrize(
-    ("looks", "one_in"),
-    [
-        pytest.param((HARDEST,), 3, id="some"),
-        *(pytest.param(*look.values, 1, id=look.id, marks=pytest.mark.soak) for look in LOOKS),
-        pytest.param((("light", 1600),), 1, id="light-1600", marks=pytest.mark.soak),
-    ],
-)
+@pytest.mark.parametrize("looks", [*LOOKS, pytest.param((("light", 1600),), id="light-1600", marks=pytest.mark.soak)])
 def test_every_state_of_a_call_is_fit_to_be_seen_and_used(
-    live_server: LiveServer, new_page: NewPage, looks: Looks, one_in: int
+    live_server: LiveServer, new_page: NewPage, looks: Looks
 ) -> None:
-    states = dict([*make_states(make_user("mia"), timezone.now()).items()][::one_in])
+    states = make_states(make_user("mia"), timezone.now())
     site = Site(live_server.url, opened(new_page, looks))
     complaints: list[str] = []
     site.page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)

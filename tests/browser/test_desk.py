@@ -32,12 +32,8 @@ ROOT: Final = Path(__file__).resolve().parent.parent.parent
 SOON: Final = 10_000  # milliseconds: a poll comes every three seconds
 Scheme = Literal["light", "dark"]
 Looks = tuple[tuple[Scheme, int], ...]
-HARDEST: Final = ("dark", 360)
-# Every run looks at each page where least has room and contrast, the soak in each look.
 LOOKS: Final = [
-    pytest.param(
-        ((scheme, width),), id=f"{scheme}-{width}", marks=pytest.mark.soak if (scheme, width) != HARDEST else ()
-    )
+    pytest.param(((scheme, width),), id=f"{scheme}-{width}", marks=pytest.mark.soak)
     for scheme in ("light", "dark")
     for width in (1280, 360)
 ]

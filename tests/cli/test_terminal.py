@@ -69,7 +69,7 @@ MOMENTS: Final = ("starting", "Migrating", "Gathering", "is ready", "waits for a
 
 @pytest.mark.parametrize(
     "moment",
-    [pytest.param(each, marks=[pytest.mark.soak] if each in ("Gathering", "is ready") else []) for each in MOMENTS],
+    [pytest.param(each, marks=[] if each == "Migrating" else [pytest.mark.soak]) for each in MOMENTS],
 )
 def test_ctrl_c_ends_it_in_good_order_at_any_moment(tmp_path: Path, moment: str) -> None:
     said, status = at_a_terminal(tmp_path / "data", "up", "--port", str(free_port()), until=moment)
@@ -177,7 +177,13 @@ def answers(port: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("words", [("up", "--no-demo"), ("web", "--workers", "2")], ids=["up", "web"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("up", "--no-demo"), id="up"),
+        pytest.param(("web", "--workers", "2"), id="web", marks=pytest.mark.soak),
+    ],
+)
 def test_every_line_in_a_pipe_is_json_without_colours(tmp_path: Path, words: tuple[str, ...]) -> None:
     port = free_port()
     shutil.copytree(first_data(), tmp_path / "data")
@@ -188,6 +194,7 @@ def test_every_line_in_a_pipe_is_json_without_colours(tmp_path: Path, words: tup
         held_to_json(said())
 
 
+@pytest.mark.soak
 @pytest.mark.services
 def test_every_line_of_a_worker_is_json_too(tmp_path: Path, redis: Redis, postgresql: PostgreSQL) -> None:
     settings = {"DATABASE_URL": postgresql.new_database(), "REDIS_URL": redis.new_database()}

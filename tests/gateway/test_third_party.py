@@ -20,6 +20,7 @@ from tests.serving.desk import Desk
 from tests.serving.service import Service
 
 LIST = [("tools/list", {})]
+pytestmark = pytest.mark.soak
 
 
 @pytest.fixture(scope="session")
@@ -68,7 +69,7 @@ def test_their_tools_are_listed_unchanged(servers: Path, program: str) -> None:
     assert direct[1]["result"]["tools"]
 
 
-@pytest.mark.parametrize("program", ["mcp-server-time", pytest.param("mcp-server-git", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("program", ["mcp-server-time", "mcp-server-git"])
 def test_over_http_they_say_the_same(servers: Path, program: str) -> None:
     requests = [*LIST, ("tools/call", {"name": "none_such", "arguments": {}}), ("prompts/list", {})]
     direct = anyio.run(raw_answers, [str(servers / program)], LIST)

@@ -38,7 +38,7 @@ def test_no_index_goes_downwards() -> None:
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="pages of PostgreSQL's many small indexes outweigh few rows")
 def test_the_indexes_of_calls_take_no_more_room_than_the_calls() -> None:
-    printed("seed", "--calls", "3000")
+    printed("seed", "--calls", "2000")
     of_calls = "SELECT name FROM sqlite_master WHERE tbl_name = %s"
     statement = f"SELECT name, SUM(pgsize) FROM dbstat WHERE name IN ({of_calls}) GROUP BY name"
     with connection.cursor() as cursor:

@@ -41,7 +41,7 @@ def history() -> None:
     for name in ("one", "two"):
         for tool in ("deploy", "scale"):
             make_tool(make_agent(name), tool)
-    for number in range(60):
+    for number in range(40):
         now += timedelta(minutes=chance.randint(0, 20))
         agent = make_agent(chance.choice(("one", "two")))
         call: Call | None = None

@@ -38,6 +38,10 @@ def judge(request: pytest.FixtureRequest, settings: Settings) -> str:
     return name
 
 
+# What nobody judges, or a worker whatever is set, is the same both ways.
+EITHER_WAY = pytest.mark.parametrize("judge", ["auto"], indirect=True)
+
+
 def judge_everything() -> None:
     judge_waiting(clock=timezone.now)
 
@@ -86,6 +90,7 @@ def test_many_submissions_with_one_key_and_no_session_begin_one_call() -> None:
     assert (Call.objects.count(), Attempt.objects.count()) == (1, 1)
 
 
+@EITHER_WAY
 def test_of_many_equal_requests_one_is_done_and_the_others_are_told_its_answer() -> None:
     agent, done = make_agent(), []
 
@@ -105,6 +110,7 @@ def test_of_many_equal_requests_one_is_done_and_the_others_are_told_its_answer()
     assert told == [{"done by": done[0]}] * THREADS
 
 
+@EITHER_WAY
 def test_a_request_that_failed_leaves_its_key_and_nothing_else_to_the_next() -> None:
     agent, key = make_agent(), RequestKey.of("key", "body")
 
@@ -118,6 +124,7 @@ def test_a_request_that_failed_leaves_its_key_and_nothing_else_to_the_next() -> 
     assert answer_once(agent, key, lambda: "done", now=timezone.now()) == "done"
 
 
+@EITHER_WAY
 def test_lists_with_the_same_tools_in_another_order_are_imported_at_once() -> None:
     agent = make_agent()
     tools = [DeclaredTool(f"tool {number}", "", DEPLOY) for number in range(20)]
@@ -162,6 +169,7 @@ def test_of_many_valid_attempts_one_ends_the_call() -> None:
     assert not Attempt.objects.waiting().exists()
 
 
+@EITHER_WAY
 def test_many_workers_judge_each_attempt_once(settings: Settings) -> None:
     configure(settings, judge="worker")
     agent = make_agent()
@@ -285,6 +293,7 @@ def test_many_acknowledgements_are_one() -> None:
     assert call.events.filter(name="guidance.acknowledged").count() == 1
 
 
+@EITHER_WAY
 def test_many_registrations_of_one_tool_make_one_version() -> None:
     agent = make_agent()
     done = all_at_once(lambda _: register_tool(agent, "deploy", DEPLOY, now=timezone.now()), [None] * 8)
@@ -292,6 +301,7 @@ def test_many_registrations_of_one_tool_make_one_version() -> None:
     assert {registration.version.number for registration in done} == {1}
 
 
+@EITHER_WAY
 def test_many_changes_of_one_tool_number_their_versions() -> None:
     agent = make_agent()
     schemas = [DEPLOY | {"title": f"version {number}"} for number in range(8)]
@@ -299,6 +309,7 @@ def test_many_changes_of_one_tool_number_their_versions() -> None:
     assert sorted(registration.version.number for registration in done) == list(range(1, 9))
 
 
+@EITHER_WAY
 def test_first_log_ins_of_one_person_at_once_all_end_as_the_same_operator(settings: Settings) -> None:
     configure(settings, oidc_issuer="https://id.example", oidc_roles=["*=viewer"])
     claims, service = {"sub": "u-1", "preferred_username": "noor"}, settings.RETRYCONTRACT
