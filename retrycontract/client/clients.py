@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
 
 import httpx2
 
-from retrycontract.client.connection import Connection, Whole, bound, lost, to_httpx
+from retrycontract.client.connection import Connection, Owned, Whole, bound, lost, running_loop, to_httpx
 from retrycontract.client.events import Event, Feed, follow, follow_in_loop
 from retrycontract.client.exchange import PATIENCE, Conversation, Lost, Patience, Reply, Request, Submissions
 from retrycontract.client.guarding import Guard, guarded, guarded_in_loop
@@ -70,7 +70,8 @@ class Client:
     ) -> None:
         connection = Connection.of(url, api_key)
         self.url = connection.url
-        self._http = bound(httpx2.Client(transport=transport, **connection.options))
+        self._http = Owned(lambda: bound(httpx2.Client(transport=transport, **connection.options)))
+        self._http.get()  # now, not in many threads at once
         self._operations = _operations(connection, Patience(patience, clock, random))
         self._feed = partial(Feed, connection.url, self._operations.patience)
         self._sleep = sleep
@@ -185,7 +186,7 @@ class Client:
 
     def close(self) -> None:
         """Close the connections."""
-        self._http.close()
+        self._http.get().close()
 
     def __enter__(self) -> Self:
         return self
@@ -220,7 +221,7 @@ class Client:
         try:
             # `whole` first: headers are read while the stream opens, and those reads have to end with the request as
             # well.
-            with whole, self._http.stream(**to_httpx(request)) as response:
+            with whole, self._http.get().stream(**to_httpx(request)) as response:
                 for chunk in response.iter_bytes():
                     whole.take(chunk)
                 return whole.reply(response)
@@ -245,7 +246,7 @@ class AsyncClient:
         connection = Connection.of(url, api_key)
         self.url = connection.url
         # Not `bound`: `asyncio.timeout` in `_send` ends a request as a whole, which nothing can do for a thread.
-        self._http = httpx2.AsyncClient(transport=transport, **connection.options)
+        self._http = Owned(lambda: httpx2.AsyncClient(transport=transport, **connection.options), running_loop)
         self._operations = _operations(connection, Patience(patience, clock, random))
         self._feed = partial(Feed, connection.url, self._operations.patience)
         self._sleep = sleep
@@ -343,7 +344,7 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._http.aclose()
+        await self._http.get().aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -379,7 +380,7 @@ class AsyncClient:
         whole = Whole(self._operations.patience.clock, request)
         try:
             # Around the opening too, so that headers that trickle are bounded like the body.
-            async with asyncio.timeout(whole.left()), self._http.stream(**to_httpx(request)) as response:
+            async with asyncio.timeout(whole.left()), self._http.get().stream(**to_httpx(request)) as response:
                 async for chunk in response.aiter_bytes():
                     whole.take(chunk)
                 return whole.reply(response)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 import httpx2
@@ -75,6 +76,33 @@ class Connection:
             "headers": {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"},
             "limits": httpx2.Limits(max_connections=None, keepalive_expiry=KEEP_ALIVE_SECONDS),
         }
+
+
+C = TypeVar("C")
+
+
+class Owned(Generic[C]):
+    """Hold what only its owner may use, by default a process; for another one it is made anew.
+
+    Two processes on one connection, as after a fork, would read each other's answers.
+    """
+
+    def __init__(self, make: Callable[[], C], owner: Callable[[], object] = os.getpid) -> None:
+        self._make, self._owner = make, owner
+        self._owned: tuple[object, C] | None = None
+
+    def get(self) -> C:
+        """Give what the caller may use."""
+        owner, owned = self._owner(), self._owned
+        if owned is None or owned[0] != owner:
+            # Threads that come at once may each make one, and each goes on with its own.
+            owned = self._owned = owner, self._make()
+        return owned[1]
+
+
+def running_loop() -> object:
+    """Name the owner of a connection in an event loop: what one loop opened no other can use, nor another process."""
+    return os.getpid(), asyncio.get_running_loop()
 
 
 def to_httpx(request: Request) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import httpx2
 
-from retrycontract.client.connection import CONNECT_SECONDS, from_httpx, lost
+from retrycontract.client.connection import CONNECT_SECONDS, Owned, from_httpx, lost
 from retrycontract.client.errors import UnexpectedAnswerError, UnreachableError, refusal
 from retrycontract.client.exchange import Lost, Patience, Reply
 from retrycontract.contract.errors import WrongInputError
@@ -123,12 +123,12 @@ class Feed:
         return pause
 
 
-def follow(http: httpx2.Client, feed: Feed, sleep: Callable[[float], None]) -> Iterator[Event]:
+def follow(http: Owned[httpx2.Client], feed: Feed, sleep: Callable[[float], None]) -> Iterator[Event]:
     """Give events in the caller's thread, without end."""
     while True:
         failure: Reply | Lost | None = None
         try:
-            with http.stream(**feed.request) as response:
+            with http.get().stream(**feed.request) as response:
                 if response.status_code == 200:
                     feed.opened(response)
                     for line in response.iter_lines():
@@ -144,13 +144,13 @@ def follow(http: httpx2.Client, feed: Feed, sleep: Callable[[float], None]) -> I
 
 
 async def follow_in_loop(
-    http: httpx2.AsyncClient, feed: Feed, sleep: Callable[[float], Awaitable[None]]
+    http: Owned[httpx2.AsyncClient], feed: Feed, sleep: Callable[[float], Awaitable[None]]
 ) -> AsyncIterator[Event]:
     """Give events in an event loop, without end."""
     while True:
         failure: Reply | Lost | None = None
         try:
-            async with http.stream(**feed.request) as response:
+            async with http.get().stream(**feed.request) as response:
                 if response.status_code == 200:
                     feed.opened(response)
                     async for line in response.aiter_lines():

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import socket
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -13,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 import uvicorn
 
-from retrycontract.client import UnreachableError
+from retrycontract.client import AsyncClient, UnreachableError
 from retrycontract.client.connection import KEEP_ALIVE_SECONDS
 from tests.client.flavours import opened
 from tests.client.scripted import guided
@@ -26,6 +29,50 @@ if TYPE_CHECKING:
 
 WAITERS: Final = 120  # more than HTTP clients open by default
 ALL: Final = 60.0  # seconds for all of them to arrive
+
+
+class Told:
+    """Answer each request at once, and remember by which connection it came."""
+
+    def __init__(self) -> None:
+        self.ports: list[int] = []
+
+    async def __call__(self, scope: Scope, _: Receive, send: Send) -> None:
+        """Answer one request."""
+        self.ports.append(scope["client"][1])
+        headers = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": json.dumps(guided()).encode()})
+
+
+# In a process of its own: this one has threads, whose locks a fork would copy.
+FORKING = """
+import os, sys
+from retrycontract.client import Client
+client = Client(sys.argv[1], "rc_x")
+client.wait_for_guidance("call-1")
+if child := os.fork():
+    sys.exit(os.waitpid(child, 0)[1])
+os._exit(client.wait_for_guidance("call-2").decision != "hint")
+"""
+
+
+@pytest.mark.processes
+def test_a_process_that_was_forked_opens_a_connection_of_its_own() -> None:
+    """On one connection two processes would read each other's answers: wrong arguments would be called valid."""
+    with serving(app := Told()) as port:
+        subprocess.run([sys.executable, "-c", FORKING, f"http://127.0.0.1:{port}"], check=True, timeout=60)
+    assert len(set(app.ports)) == len(app.ports) == 2
+
+
+@pytest.mark.filterwarnings("ignore:unclosed", "ignore::pytest.PytestUnraisableExceptionWarning")  # nobody closes it
+def test_an_asynchronous_client_serves_one_event_loop_after_the_other() -> None:
+    with serving(Told()) as port:
+        client = AsyncClient(f"http://127.0.0.1:{port}", "rc_x", patience=0)
+        for _ in range(3):
+            assert asyncio.run(client.wait_for_guidance("call-1")).decision == "hint"
+        del client
+        gc.collect()
 
 
 class WaitingRoom:
