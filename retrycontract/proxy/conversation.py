@@ -39,9 +39,13 @@ class WaitingCall:
 
 @dataclass(slots=True)
 class Conversation:
-    """Hold what is known of one conversation: the service's session, its open calls, and outputs that were accepted."""
+    """Hold what is known of one conversation: the service's session, its open calls, and outputs that were accepted.
+
+    `unread` is what people have said and no model has read yet.
+    """
 
     session: str
+    unread: tuple[str, ...] = ()
     waiting: list[WaitingCall] = field(default_factory=list)
     accepted: list[tuple[str, str]] = field(default_factory=list)
 
@@ -61,6 +65,10 @@ class Conversation:
         """Note that a person lets an output pass as it is."""
         self.accepted = [*self.accepted[1 - MAX_OPEN :], (tool_name, canonical(arguments))]
 
+    def has_read(self, news: Sequence[str]) -> None:
+        """Note what a model has read."""
+        self.unread = tuple(text for text in self.unread if text not in news)
+
     def lets_pass(self, tool_name: str, arguments: Any) -> bool:
         """Tell whether an output was accepted, once for each time: a person said yes to one call, not to all."""
         if not self.accepted or (made := (tool_name, canonical(arguments))) not in self.accepted:
@@ -69,9 +77,11 @@ class Conversation:
         return True
 
 
-async def news_for(conversation: Conversation, service: ServiceJudge) -> list[str]:
-    """Ask what people have answered since the last request; gives the texts that the model has to read."""
-    told = []
+async def news_for(conversation: Conversation, service: ServiceJudge) -> tuple[str, ...]:
+    """Ask what people have answered since the last request; gives the texts that the model has to read.
+
+    They stay unread until an answer of the upstream has come whole: a request that fails is sent again without them.
+    """
     for call in [call for call in conversation.waiting if call.is_blocked]:
         try:
             guidance = await guidance_on(service, call.call_id, wait=0)
@@ -80,14 +90,18 @@ async def news_for(conversation: Conversation, service: ServiceJudge) -> list[st
             continue
         if guidance is None or not guidance.text:
             continue
-        told.append(f"About your call of tool '{call.tool_name}', which was Blocked:\n\n{guidance.text}")
+        told = f"About your call of tool '{call.tool_name}', which was Blocked:\n\n{guidance.text}"
         call.is_blocked = False
         if guidance.decision is None or guidance.decision.leads_to.has_ended:
             conversation.waiting.remove(call)
-        if guidance.decision is not None and guidance.decision.entry.keeps_output:
-            with suppress(CorrectionError):  # another process has sent it: then the model's next attempt is judged
+        with suppress(CorrectionError):  # another process has sent it: then the model's next attempt is judged
+            if guidance.decision is not None and guidance.decision.entry.keeps_output:
                 conversation.accept(call.tool_name, guidance.arguments)
-    return told
+            # The call stands nowhere in what the model reads: what was wrong has never reached the client.
+            if guidance.corrected is None and guidance.arguments is not None:
+                told += f"\n\nIn full:\n{json.dumps(guidance.arguments, ensure_ascii=False)}"
+        conversation.unread = (*conversation.unread[1 - MAX_OPEN :], told)
+    return conversation.unread
 
 
 def canonical(arguments: Any) -> str:

@@ -87,6 +87,8 @@ class JudgedRequest:
         self._began = time.monotonic()
         self._conversation = Conversation("")
         self._here: bytes | None = None  # the request's place in it, where a service keeps its calls
+        self._news: tuple[str, ...] = ()  # what people have said, which the request tells the model
+        self._is_settled = False
 
     async def serve(self) -> None:
         """Answer it; raises RequestTooLargeError, and UpstreamError where nothing was answered yet."""
@@ -126,6 +128,9 @@ class JudgedRequest:
                 await self._stream(response, exchange, terms, holds=contract.enforces)
             else:
                 await self._whole(response, exchange, holds=contract.enforces)
+        # Else it is told again: the client's repetition of a request that failed does not hold it.
+        if self._is_settled:
+            self._conversation.has_read(self._news)
 
     def _with_outputs(self, content: bytes, request: Body) -> tuple[bytes, Body]:
         """Answer those calls of an earlier response that never reached the client: the upstream waits for them."""
@@ -159,14 +164,15 @@ class JudgedRequest:
             self._visit.request.headers, self._visit.header(CONVERSATION), self._wire.history(request),
             request.get("previous_response_id"),
         )  # fmt: skip
-        news = await news_for(self._conversation, contract.service)
-        if not news:
+        self._news = await news_for(self._conversation, contract.service)
+        if not self._news:
             return content, request
-        request = self._wire.told(request, "\n\n".join(news))
+        request = self._wire.told(request, "\n\n".join(self._news))
         return json.dumps(request).encode(), request
 
     def _remember(self, settled: Settled, text: str | None = None) -> None:
         """Note where the conversation stands, with the text that has reached the client."""
+        self._is_settled = True
         conversations, headers, final = self._doorway.conversations, self._visit.request.headers, settled.final
         if final is not None:
             arrived = {call.id for call in final.calls}

@@ -6,7 +6,7 @@ import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 from retrycontract.client import AsyncClient, Client
 from tests.proxy import chat, messages, responses
 from tests.proxy.test_wires import WIRES, ask, read, reply
-from tests.proxy.upstream import RIGHT, WRONG, Asked, Reply, proxied, upstream, whole
+from tests.proxy.upstream import DROP, RIGHT, STALL, WRONG, Asked, Reply, proxied, upstream, whole
 from tests.serving.desk import Desk
 from tests.serving.service import Service
 from tests.serving.threads import eventually
@@ -104,6 +104,50 @@ def test_a_blocked_call_ends_in_words_and_the_answer_is_read_with_the_next_reque
     assert [call.state for call in agent.calls()] == ["valid", "valid"]
     assert agent_attempts(agent, call.call_id) == 4
     assert "which was Blocked" not in json.dumps(up.asked[4].body)
+
+
+BROKEN = {
+    "refused": Reply([b'{"error": {"message": "busy"}}'], status=500),
+    "cut off": Reply([b'{"choices": [', DROP]),
+    "too slow": Reply([STALL]),
+}
+
+
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+@pytest.mark.parametrize("broken", BROKEN)
+def test_an_answer_that_no_model_has_read_is_told_again(
+    before: Any, agent: Client, desk: Desk, way: str, broken: str
+) -> None:
+    """SDKs repeat a request that failed, and theirs does not hold what the person said."""
+    wrong, right = (reply(chat, way, "", chat.call("read_file", made)) for made in (WRONG, RIGHT))
+    with upstream(*[wrong] * 3, BROKEN[broken], right) as up, before(up.url) as url:
+        body = read(chat, way, ask(chat, url, way, chat.tool()))
+        [call] = agent.calls(state="blocked")
+        desk.answer(call.call_id, text=HINT, decision="hint")
+        following = further(chat, way, body, "Go on, please.")
+        with suppress(httpx2.HTTPError), httpx2.Client(timeout=2) as client:
+            client.post(url + chat.PATH, json=following)
+        assert chat.calls_in(read(chat, way, post(chat, url, following))) == [("read_file", RIGHT)]
+        post(chat, url, further(chat, way, body, "And now?"))
+    assert [json.dumps(asked.body).count("which was Blocked") for asked in up.asked[3:]] == [1, 1, 0]
+    assert agent_attempts(agent, call.call_id) == 4
+
+
+@pytest.mark.parametrize(("decision", "shown"), [("accept", WRONG), ("corrected", {"path": "c.txt"})])
+def test_what_the_model_shall_call_with_is_told_in_full(
+    before: Any, agent: Client, desk: Desk, decision: str, shown: Any
+) -> None:
+    """The wrong call never reached the client, so the model that goes on cannot look it up."""
+    with (
+        upstream(*[chat.says(None, chat.call("read_file", WRONG))] * 3, chat.says("Well.")) as up,
+        before(up.url) as url,
+    ):
+        body = json.loads(ask(chat, url, "whole", chat.tool()))
+        [call] = agent.calls(state="blocked")
+        made = {"arguments": json.dumps(shown)} if decision == "corrected" else {}
+        desk.answer(call.call_id, text="So be it.", decision=decision, **made)
+        post(chat, url, further(chat, "whole", body, "Go on, please."))
+    assert json.dumps(shown) in up.asked[3].body["messages"][-1]["content"]
 
 
 def further(wire: ModuleType, way: str, body: Any, text: str) -> Any:
