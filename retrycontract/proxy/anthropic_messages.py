@@ -13,6 +13,7 @@ from retrycontract.proxy import wire
 # The provider's own ends: declined, or a pause in which its server's tools run.
 NOT_TO_MEND = frozenset({"refusal", "pause_turn"})
 # Blocks with an input: calls, and what the provider runs itself.
+THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 RUN = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 # Which member of a block a part of a stream goes on with.
 PARTS = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking",
@@ -61,8 +62,11 @@ class AnthropicMessages:
             if isinstance(written := block.get("input"), str):  # the API has an object
                 value, fault = parse_json(written)
                 block["input"], is_rewritten = (written, is_rewritten) if fault else (value, True)
+        thoughts = tuple(block for block in blocks if block.get("type") in THOUGHTS)
         calls = tuple(
-            wire.WrittenCall(wire.id_of(block, "id"), str(block.get("name")), block.get("input"), block)
+            wire.WrittenCall(
+                wire.id_of(block, "id"), str(block.get("name")), block.get("input"), block, thoughts=thoughts
+            )
             for block in made
         )
         is_declined = finish in NOT_TO_MEND
@@ -97,7 +101,9 @@ class AnthropicMessages:
         """Put calls, text and usage in the place of the newest answer's."""
         others = [block for block in answer.base.body["content"] if block.get("type") not in ("text", "tool_use")]
         said = [{"type": "text", "text": answer.text}] if answer.text else []
-        body = {**answer.base.body, "content": [*others, *said, *map(_entry, answer.calls)],
+        # Of the answers before, once each, in the place where the API wants them: before everything else.
+        kept = {id(each): each for call in answer.calls if not call.comes_of(others) for each in call.thoughts}
+        body = {**answer.base.body, "content": [*kept.values(), *others, *said, *map(_entry, answer.calls)],
                 "stop_reason": _stop(answer), "stop_sequence": None}  # fmt: skip
         return body if answer.usage is None else body | {"usage": answer.usage}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import count as counting
 from typing import Any
 
@@ -60,9 +61,14 @@ class OpenAIResponses:
         reason = (body.get("incomplete_details") or {}).get("reason")
         parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or ()]
         own = [item["type"] for item in items if item.get("type") in CLIENTS_OWN]
+        thoughts = tuple(item for item in items if item.get("type") == "reasoning")
         calls = tuple(
             wire.WrittenCall(
-                wire.id_of(item, "call_id"), str(item.get("name")), item.get("arguments", item.get("input")), item
+                wire.id_of(item, "call_id"),
+                str(item.get("name")),
+                item.get("arguments", item.get("input")),
+                item,
+                thoughts=thoughts,
             )
             for item in items
             if item.get("type") in CALLS
@@ -105,9 +111,14 @@ class OpenAIResponses:
     def final(self, answer: wire.FinalAnswer) -> wire.Body:
         """Put calls, text and usage in the place of the newest answer's."""
         others = [item for item in answer.base.body["output"] if item.get("type") not in ("message", *CALLS)]
+        # A call of an answer before comes behind its thoughts, as the API wants it.
+        kept = [call for call in answer.calls if not call.comes_of(others)]
+        thoughts = {id(each): each for call in kept for each in call.thoughts}
+        before = _made(replace(answer, text="", calls=tuple(kept)))
+        rest = _made(replace(answer, calls=tuple(call for call in answer.calls if call not in kept)))
         body = {
             **answer.base.body,
-            "output": [*others, *_made(answer)],
+            "output": [*thoughts.values(), *before, *others, *rest],
             **({} if answer.is_cut else {"status": "completed", "incomplete_details": None}),
         }
         return body if answer.usage is None else body | {"usage": answer.usage}

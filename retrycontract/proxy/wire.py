@@ -27,7 +27,8 @@ CALLS: Final = frozenset({"toolcalls", "functioncall"})
 class WrittenCall:
     """Hold one call as the model wrote it; `source` is the API's own entry, which is put back as it came.
 
-    An output that is no call of a tool has no `id`; `absent` says why there is none where one is due.
+    An output that is no call of a tool has no `id`; `absent` says why there is none where one is due. `thoughts` are
+    those of its answer: providers that sign them refuse a call without them.
     """
 
     id: str
@@ -35,6 +36,11 @@ class WrittenCall:
     arguments: Any
     source: Any = None
     absent: str | None = None
+    thoughts: tuple[Body, ...] = ()
+
+    def comes_of(self, entries: Sequence[Body]) -> bool:
+        """Tell whether these entries of an answer hold its thoughts; one without any fits everywhere."""
+        return all(any(thought is entry for entry in entries) for thought in self.thoughts)
 
 
 @dataclass(frozen=True, slots=True)

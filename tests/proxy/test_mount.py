@@ -135,7 +135,7 @@ def test_a_proxy_asks_in_the_name_of_each_client_and_is_closed_behind_the_last(m
                 await http.post(f"http://desk/proxy/here{chat.PATH}", json=asked, headers=headers)
                 assert set(hosts[before:]) == {(address, address)}
             clients.extend(held for held in mount._admitted.values() if held not in clients)
-        assert [held.client._http.is_closed for held in clients] == [True, False]
+        assert [held.client._http.get().is_closed for held in clients] == [True, False]
         messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
 
         async def receive() -> Any:
@@ -144,7 +144,7 @@ def test_a_proxy_asks_in_the_name_of_each_client_and_is_closed_behind_the_last(m
         async def send(_message: Any) -> None: ...
 
         await mount({"type": "lifespan"}, receive, send)
-        assert [held.client._http.is_closed for held in clients] == [True, True]
+        assert [held.client._http.get().is_closed for held in clients] == [True, True]
 
     with upstream(chat.says("Hello.")) as up:
         asyncio.run(story(up.url))

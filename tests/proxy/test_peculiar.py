@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import socket
+from copy import deepcopy
 from types import ModuleType
 from typing import Any
 
@@ -223,3 +224,35 @@ def test_a_head_of_many_and_long_lines_reaches_the_upstream() -> None:
     with upstream(chat.says("Hello.")) as up, proxied(up.url) as url:
         assert httpx2.post(url + chat.PATH, json=chat.asking(chat.tool()), headers=headers, timeout=60).is_success
     assert {name.lower(): value for name, value in headers.items()}.items() <= up.asked[0].headers.items()
+
+
+def thinking(answer: Any, signed: str) -> Reply:
+    """Sign the thoughts of an answer, so that they differ from those of another one."""
+    for entry in answer.get("content") or answer.get("output"):
+        if "signature" in entry:
+            entry["signature"] = signed
+        if "encrypted_content" in entry:
+            entry |= {"id": f"rs_{signed}", "encrypted_content": signed}
+    return whole(answer)
+
+
+def shape(entry: Any) -> str:
+    return str(entry.get("signature") or entry.get("encrypted_content") or entry.get("input") or entry.get("arguments"))
+
+
+def test_a_call_that_is_kept_comes_with_the_thoughts_it_came_of() -> None:
+    """Providers sign thoughts, and refuse the next request where a call stands without them, or another's before it."""
+    for wire, make, place in ((messages, messages.message, "content"), (responses, responses.response, "output")):
+        right, wrong, mended = (
+            wire.call("read_file", made, number) for number, made in enumerate((RIGHT, WRONG, {"path": "b.txt"}))
+        )
+        first, second = make(None, right, wrong, thinks=True), make(None, mended, thinks=True)
+        with (
+            upstream(thinking(deepcopy(first), "one"), thinking(deepcopy(second), "two")) as up,
+            proxied(up.url) as url,
+        ):
+            body = json.loads(ask(wire, url, "whole", wire.tool()))
+        made = [right["input"], mended["input"]] if wire is messages else [right["arguments"], mended["arguments"]]
+        kept, new = map(str, made)
+        wanted = ["one", "two", kept, new] if wire is messages else ["one", kept, "two", new]
+        assert list(map(shape, body[place])) == wanted
