@@ -6,6 +6,9 @@ from django.utils.module_loading import import_string
 
 from retrycontract.config.service_settings import PREFIX, ServiceSettings, WrongSettingError
 
+# What the service asks of each class that a setting names.
+CLASSES = {"courier": ("deliver",), "doorbell": ("attempt_queued", "call_changed", "is_heard")}
+
 
 class CommandsConfig(AppConfig):
     """Make `manage.py` find retrycontract.management; the models live in retrycontract.store."""
@@ -15,13 +18,18 @@ class CommandsConfig(AppConfig):
     verbose_name = "retrycontract commands"
 
     def ready(self) -> None:
-        """Refuse a class of the settings that is not there; the product's own are imported when they are needed."""
-        for name in ("courier", "doorbell"):
+        """Refuse a class of the settings that is not there or can't; the product's own are imported when needed."""
+        for name, does in CLASSES.items():
             path = getattr(settings.RETRYCONTRACT, name)
             if path == ServiceSettings.model_fields[name].default:
                 continue
             try:
-                import_string(path)
+                found = import_string(path)
             except ImportError as error:
-                wanted = "name a class that can be imported, as package.module.Class"
-                raise WrongSettingError([f"{PREFIX}{name.upper()}: {wanted} ({error})"]) from None
+                wanted = f"name a class that can be imported, as package.module.Class ({error})"
+            else:
+                lacks = [method for method in does if not callable(getattr(found, method, None))]
+                if isinstance(found, type) and not lacks:
+                    continue
+                wanted = f"{path} is no class with {' and '.join(f'{method}()' for method in lacks or does)}"
+            raise WrongSettingError([f"{PREFIX}{name.upper()}: {wanted}"])

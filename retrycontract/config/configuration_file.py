@@ -14,6 +14,8 @@ from retrycontract.contract.configuration import SECTIONS, SETTINGS, Configurati
 ROOT = ("tools", "validation")
 DEFAULT_PATH = Path(".agent/config.yml")
 OURS = frozenset(name for names in SECTIONS.values() for name in names)
+TEXT = "tag:yaml.org,2002:str"
+ODD_NUMBER = re.compile(r"[_:]|^[-+]?0\w")
 WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
@@ -61,6 +63,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
         _refuse_twice(node, str(path))
+        _keep_as_written(node, set())
         document = (loader.construct_document(node) if node else None) or {}
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -84,6 +87,23 @@ def _read(path: Path) -> Mapping[str, Any]:
     if not isinstance(section, Mapping):
         raise ConfigurationError(str(path), "tools.validation", "must be a mapping of sections")
     return section
+
+
+def _keep_as_written(node: Any, seen: set[int]) -> None:
+    """Let a key be the text that it is, such as a tool's name `on`, and a number the digits that people read.
+
+    YAML 1.1 makes `on` a truth value, `010` eight and `1:30` ninety; as texts such numbers are refused with their name.
+    """
+    if node is None or node.id == "scalar" or id(node) in seen:
+        return
+    seen.add(id(node))  # an alias may lead round for ever
+    pairs = node.value if node.id == "mapping" else [(None, value) for value in node.value]
+    for key, value in pairs:
+        if key is not None and key.id == "scalar" and key.value != "<<":
+            key.tag = TEXT
+        if value.id == "scalar" and value.tag.endswith((":int", ":float")) and ODD_NUMBER.search(value.value):
+            value.tag = TEXT
+        _keep_as_written(value, seen)
 
 
 def _refuse_twice(node: Any, source: str, above: tuple[str, ...] = ()) -> None:

@@ -388,7 +388,7 @@ def test_processes_that_start_together_agree_on_the_keys(tmp_path: Path) -> None
         ("JUDGE", "sometimes", "JUDGE: Input should be 'auto' or 'worker'"),
         ("COURIER", "foo.Bar", "COURIER: name a class that can be imported, as package.module.Class (No module named"),
         ("DOORBELL", "worker.embedded.EmbededDoorbell", "DOORBELL: name a class that can be imported"),
-        ("DOORBELL", "embedded", "DOORBELL: name a class that can be imported"),
+        ("DOORBELL", "os.system", "DOORBELL: os.system is no class with attempt_queued() and call_changed() and is_h"),
     ],
 )
 def test_the_service_does_not_start_with_a_wrong_value(tmp_path: Path, name: str, text: str, said: str) -> None:

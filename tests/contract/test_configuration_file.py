@@ -234,3 +234,17 @@ def test_what_others_write_twice_is_left_to_them(file: Path) -> None:
     )
     configuration = load_configuration(file)
     assert [configuration.for_tool(tool).max_attempts for tool in "xyz"] == [4, 5, 4]
+
+
+@pytest.mark.parametrize("name", ["on", "off", "yes", "no", "null", "~", "1_0", "0x1f", "5", "2024-01-01", "1:30"])
+def test_a_tool_is_found_by_its_name_as_it_is_written(file: Path, name: str) -> None:
+    """YAML 1.1 makes something else of such words."""
+    file.write_text(within(f"overrides: {{{name}: {{retry: {{max_attempts: 1}}}}}}"))
+    assert load_configuration(file).for_tool(name).max_attempts == 1
+
+
+@pytest.mark.parametrize("number", ["010", "1_0", "0x2", "0b1", "1:30", "1:30.5"])
+def test_a_number_that_is_read_in_two_ways_is_refused(file: Path, number: str) -> None:
+    file.write_text(within(f"retry: {{max_attempts: {number}}}"))
+    with pytest.raises(ConfigurationError, match=f"must be a whole number from 1 to 10, not '{number}'"):
+        load_configuration(file)

@@ -319,6 +319,14 @@ def test_an_illness_is_found_with_what_to_do(
     assert others == set(), "one illness, one failure"
 
 
+def test_a_secret_that_an_author_wrote_into_a_schema_is_no_slip(service: Setup) -> None:
+    make_tool(
+        make_agent(), "deploy", {"properties": {"a": {"enum": ["ghp_" + "aZ3kQ9xW7bN2mL5vR8tY1cF4hJ6dS0gPuE9i"]}}}
+    )
+    assert "[REDACTED" in str(ToolVersion.objects.get().schema)
+    assert found("slips") == []
+
+
 def test_where_passwords_are_off_only_who_came_by_this_provider_can_log_in(service: Setup) -> None:
     moved = User.objects.create(username="moved")
     known = {"operator": moved, "subject": "7", "linked_at": timezone.now()}

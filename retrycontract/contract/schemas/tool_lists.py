@@ -82,16 +82,18 @@ OWN = {
 }  # fmt: skip
 # A mark in one of these would be what outputs are judged by; in a description it is only read. Of maps the names.
 JUDGED_BY = MAPS | {"const", "enum", "pattern", "required", "dependentRequired"}
+REDACTED = "A secret stood here when the schema was read: write it where [REDACTED: …] stands, or take the place out."
 ROOT_ONLY = frozenset({"x-language", "x-allow-empty"})  # elsewhere they are somebody else's
 WRAPPERS = ("parameters", "schema", "function", "inputSchema", "input_schema", "json_schema", "json", "toolSpec")
 BESIDE_WRAPPERS = frozenset({"type", "title", "description", "$schema", "$id", "$comment"})
 MOST_READ = 200_000  # subschemas; what is larger is refused for that
 
 
-def refuse_slips(schema: object) -> None:
+def refuse_slips(schema: object, *, is_stored: bool = False) -> None:
     """Raise InvalidSchema for a whole tool in a schema's place, and for what was to be a keyword of ours and is none.
 
-    Asked of new schemas alone: what was registered before keeps judging. Other words that begin with `x-` are free.
+    Asked of new schemas alone: what was registered before keeps judging. Other words that begin with `x-` are free, and
+    marks of redaction in a schema that is stored are ours: it judges by what its author wrote.
     """
     if not isinstance(schema, dict):
         return  # it is refused for that
@@ -101,14 +103,14 @@ def refuse_slips(schema: object) -> None:
     for trail, place in islice(_schemas(schema), MOST_READ):
         for name, value in place.items():
             slip = _slip(name, value, is_root=trail is None) if isinstance(name, str) else None
-            if slip is not None:
+            if slip is not None and not (is_stored and slip is REDACTED):
                 raise InvalidSchema(pointers.join(pointer_of(trail), name), slip, SchemaFault.MISSPELT)
 
 
 def slip_in(schema: object) -> str:
-    """Say which slip a schema has that a new one would be refused for, and what to do; empty where it has none."""
+    """Say which slip a stored schema has that a new one would be refused for, and what to do; empty without one."""
     try:
-        refuse_slips(schema)
+        refuse_slips(schema, is_stored=True)
     except InvalidSchema as fault:
         return f"a slip at {fault} Mend it and register the tool again."
     return ""
@@ -130,9 +132,7 @@ def _wrapped(schema: dict[Any, Any]) -> tuple[str, ...]:
 def _slip(name: str, value: Any, *, is_root: bool) -> str | None:
     """Say what is wrong with a keyword that was to be one of ours, or with what it says."""
     if name in JUDGED_BY and has_redaction(list(value) if name in MAPS and isinstance(value, dict) else value):
-        return (
-            "A secret stood here when the schema was read: write it where [REDACTED: …] stands, or take the place out."
-        )
+        return REDACTED
     if name in OWN:
         is_right = (
             isinstance(value, bool) if OWN[name] == "true or false"
