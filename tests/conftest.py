@@ -114,7 +114,6 @@ def group_of(item: pytest.Item) -> str:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Skip what was to run on PostgreSQL where there is none; with CI set, stop."""
-    gc.collect()
     gc.freeze()  # a million objects of the collection stay to the end: no test need look through them again
     if os.environ.get("RETRYCONTRACT_TEST_DATABASE") != "postgresql" or postgresql_programs():
         return

@@ -51,7 +51,7 @@ LISTED = {
 }
 
 
-@pytest.fixture(params=[16, pytest.param(1, marks=pytest.mark.soak)], ids=["one in sixteen", "all"])
+@pytest.fixture(params=[32, pytest.param(1, marks=pytest.mark.soak)], ids=["one in thirty-two", "all"])
 def texts(request: pytest.FixtureRequest, corpus: Corpus) -> list[str]:
     return naughty.strings(corpus)[:: request.param]
 

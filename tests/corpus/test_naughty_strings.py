@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.corpus, pytest.mark.django_db]
 SCHEMA = {"type": "object", "properties": {"must": {"type": "integer"}}, "required": ["must"]}
 
 
-@pytest.fixture(params=[16, pytest.param(1, marks=pytest.mark.soak)], ids=["one in sixteen", "all"])
+@pytest.fixture(params=[32, pytest.param(1, marks=pytest.mark.soak)], ids=["one in thirty-two", "all"])
 def texts(request: pytest.FixtureRequest, corpus: Corpus) -> list[str]:
     return naughty.strings(corpus)[:: request.param]
 
