@@ -18,6 +18,8 @@ from tests.cli.test_wrong_input import ROOT, WRONG_USE
 from tests.serving.servers import PostgreSQL, free_port
 from tests.test_image import can_enter
 
+pytestmark = pytest.mark.soak
+
 
 def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -58,6 +58,7 @@ def test_a_planted_call_goes_on_as_any_other() -> None:
     assert make_blocked().pk > call.pk, "keys go on behind the planted ones"
 
 
+@pytest.mark.soak
 def test_equal_seeds_plant_equal_calls() -> None:
     printed("seed", "--calls", "60", "--seed", "7")
     first = planted()
@@ -66,6 +67,7 @@ def test_equal_seeds_plant_equal_calls() -> None:
     assert planted()[60:] != first, "and what is planted on top is something else"
 
 
+@pytest.mark.soak
 def test_as_many_wait_as_were_asked_for() -> None:
     printed("seed", "--calls", "100", "--waiting", "60")
     states = Counter(Call.objects.values_list("state", flat=True))
@@ -77,6 +79,7 @@ def test_as_many_wait_as_were_asked_for() -> None:
         printed("seed", "--calls", "5", "--waiting", "6")
 
 
+@pytest.mark.soak
 def test_a_few_wait_unasked() -> None:
     printed("seed", "--calls", "200")
     assert Call.objects.blocked().exists()

@@ -36,9 +36,10 @@ def test_no_index_goes_downwards() -> None:
     assert not [index.name for index in indexes if any(order for _, order in index.fields_orders)]
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="pages of PostgreSQL's many small indexes outweigh few rows")
 def test_the_indexes_of_calls_take_no_more_room_than_the_calls() -> None:
-    printed("seed", "--calls", "2000")
+    printed("seed", "--calls", "3000")
     of_calls = "SELECT name FROM sqlite_master WHERE tbl_name = %s"
     statement = f"SELECT name, SUM(pgsize) FROM dbstat WHERE name IN ({of_calls}) GROUP BY name"
     with connection.cursor() as cursor:
