@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from retrycontract.store.models import Call
     from tests.browser.conftest import NewPage
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.soak, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
