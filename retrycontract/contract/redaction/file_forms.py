@@ -98,6 +98,10 @@ _TITLE = Head(
     r"(?:[ \t]*[*_=:]{1,6}|[ \t]*\n[=-]{3,}|[ \t]*)[ \t]*\r?\n(?:[ \t]*\r?\n){0,2}(?:```\w*[ \t]*\n)?"
     r"[ \t]*`?([^\s`]+)`?[ \t]*\r?(?:\n|\z)"
 )
+# The same as the string of a JSON that is broken.
+_QUOTED_TITLE = Head(
+    rf"(?i)[\"'](?:\w+[ \t]){{0,2}}({SECRET_NAME})[ \t]*:[ \t]*\r?\n(?:[ \t]*\r?\n){{0,2}}[ \t]*([^\s\"'`]+)[\"']"
+)
 # What is marked as a title, and what ends what stands below one.
 _MARKED_TITLE = re.compile(r"[ \t]*[#*_=]|[^\n]*(?:[:*=_]|\n[=-]+)[ \t]*\r?\n")
 _END_BELOW = re.compile(r"[ \t]*(?:\r?\n|\Z|```|[#*=]|[^\n]{0,40}:[ \t]*(?:\r?\n|\Z))")
@@ -287,15 +291,16 @@ def _is_mixed(literal: Literal) -> bool:
     return not literal.is_placeholder and any(c.isdigit() for c in text) and any(c.isalpha() for c in text)
 
 
-def find_below_titles(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+def find_below_titles(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find the word below `## Password`, an underlined `Password`, `**Password**` and `Password:`."""
-    for find in _TITLE.all(text):
+    for find in head.all(text):
         mark, (start, end) = judge(find[1]).mark, find.span(0)
         literal = Literal(find[2].rstrip(ENDS), *find.span(2), quoted=False)
-        if mark not in _PASSWORDS or not _MARKED_TITLE.match(text, start) or find[2].endswith(":"):
+        is_quoted = head is _QUOTED_TITLE
+        if mark not in _PASSWORDS or not (is_quoted or _MARKED_TITLE.match(text, start)) or find[2].endswith(":"):
             continue
         if _is_plainly_secret(find[2], mark) or (
-            mark == "PASSWORD" and _is_mixed(literal) and _END_BELOW.match(text, end)
+            mark == "PASSWORD" and _is_mixed(literal) and (is_quoted or _END_BELOW.match(text, end))
         ):
             allowance.spend(start)
             yield SecretSpan(literal.start, literal.start + len(literal.text), mark)
@@ -364,7 +369,7 @@ FINDERS = (
     Finder.of(_PHRASE, find_phrases),
     Finder.of(_HEADING, find_below_headings),
     Finder.of(_ALIAS, find_aliased),
-    Finder.of(_TITLE, find_below_titles),
+    *(Finder.of(head, partial(find_below_titles, head)) for head in (_TITLE, _QUOTED_TITLE)),
     Finder.of(_OUTER, find_inner_elements),
     # Each by itself: where one stands in a text, the others need not be sought in all of it.
     *(

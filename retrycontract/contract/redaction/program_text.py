@@ -22,6 +22,7 @@ from retrycontract.contract.redaction.literals import (
     read_literal,
     unquoted_end,
 )
+from retrycontract.contract.redaction.surroundings import POSITIONAL, find_positional_passwords
 
 _QUOTE = r"(?:[@$bBrRuULNEe]{0,2}[\"'`])"
 _CALL = Head(rf"(?i)({SECRET_NAME})([({{])\s*(?:[\w.]+\s?[=,]\s?)?({_QUOTE})[^\"'`]")
@@ -155,6 +156,11 @@ _FLAGS = {
     "openssl[ \\t]+(?:enc|aes-?[\\w-]+)": "-k", "openssl": "-pass(?:in|out)?[ \\t]+pass:",
     "openssl[ \\t]+passwd": "-(?:[156]|apr1)(?:[ \\t]+-salt[ \\t]+\\S+)?",
     "ssh-keygen": "-N",
+    "(?:rabbitmqadmin|ncftp\\w+|hydra|beeline|cypher-shell|conan|certutil|xcrun[ \\t]+altool)": "-p",
+    "signtool": "/p[ \\t]",
+    "security[ \\t]+unlock-keychain": "-p", "vsql": "-w", "dotnet[ \\t]+nuget[ \\t]+push": "(?:-k|--api-key)",
+    "doctl[ \\t]+auth[ \\t]+init": "(?:-t|--access-token)[= \\t]",
+    "pulumi[ \\t]+config[ \\t]+set": "--secret[ \\t]+[\\w:.-]+[ \\t]",
     "(?:smbclient|rpcclient|winexe|net[ \\t]+rpc)": "(?:-U[ \\t]*|--user[= \\t])[\"']?[^\\s%]+%", "xfreerdp": "/p:",
 }  # fmt: skip
 # Commands that take it as a word of its own, behind others.
@@ -162,7 +168,16 @@ _PLACED = (
     r"htpasswd(?:[ \t]+-\w+)*[ \t]+-\w*b\w*(?:[ \t]+-\w+)*(?:[ \t]+[^\s-]\S*){1,2}[ \t]+",
     rf"rabbitmqctl{_BETWEEN}(?:add_user|change_password|authenticate_user)[ \t]+(?:--[ \t]+)?\S+[ \t]+",
     rf"nmcli{_BETWEEN}(?:password|[\w.-]+\.(?:psk|password|wep-key\d))[ \t]+",
-    r"composer[ \t]+config[ \t][^\n|;]*?http[-_]basic\.\S+[ \t]+\S+[ \t]+",
+    r"(?:composer|poetry)[ \t]+config[ \t][^\n|;]*?http[-_]basic\.\S+[ \t]+\S+[ \t]+",
+    r"(?:poetry[ \t]+config[ \t]+pypi[-_]token\.\S+|nuget[ \t]+(?:setapikey|push[ \t]+\S+\.nupkg))[ \t]+",
+    r"db2[ \t]+connect[ \t][^\n|;]*?using[ \t]+",
+    r"smbclient[ \t]+[\"']?(?://|\\{2,4})\S+[ \t]+",
+    r"mc[ \t]+(?:alias[ \t]+set|config[ \t]+host[ \t]+add)(?:[ \t]+\S+){3}[ \t]+",
+    r"(?:(?:tacacs|radius)[-_]server[ \t][^\n]*?\bkey|crypto[ \t]+isakmp[ \t]+key)[ \t]+(?:[0-7][ \t]+)?",
+    r"(?:message[-_]digest[-_]key[ \t]+\d+[ \t]+md5|ppp[ \t]+(?:chap|pap)[ \t][^\n]*?password)[ \t]+(?:[0-7][ \t]+)?",
+    r"(?:iwconfig[ \t]+\S+[ \t]+key|wpa_cli[ \t][^\n|;]*?psk)[ \t]+",
+    r"(?:impacket[-_]\w+|(?:secretsdump|(?:ps|wmi|smb|at)exec)\.py)[ \t]+(?:-\S+[ \t]+)*(?:[\w.-]+/)?[\w.$-]+:",
+    r"(?i:acl[ \t]+setuser|user)[ \t]+\S+(?:[ \t]+(?:on|off|reset\w*|[~+&-]\S*|all\w+))*[ \t]+>",
     r"mysqladmin\b[^\n|;]*?[ \t]password[ \t]+",
     r"dotnet[ \t]+user-secrets[ \t]+set[ \t]+(?:-\S+[ \t]+[^\s-]\S*[ \t]+)*(?:\"[^\"\n]+\"|[^\s-]\S*)[ \t]+",
     r"doppler[ \t]+secrets[ \t]+set[ \t]+\w+[ \t]+",
@@ -202,7 +217,11 @@ _ACCOUNT = re.compile(
 )
 LONGEST_STATEMENT = 400
 # Of a page one may log in to as well: a token has digits.
-_VAULT = Head(r"\bvault[ \t]+login[ \t]+(?:-[\w-]+(?:=\S+)?[ \t]+)*([^\s=-][^\s=]*[0-9][^\s=]*)")
+_VAULT = Head(
+    r"(?:\b(?:(?:vault|cargo)[ \t]+login|snmp(?:[-_]server)?[ \t]+community|snmp\w+[ \t][^\n|;]*?-c)"
+    r"|(?m:^|>[ \t])AUTH(?:[ \t]+\w+)?)"
+    r"[ \t]+(?:-[\w-]+(?:=\S+)?[ \t]+)*([^\s=-][^\s=]*[0-9][^\s=]*)"
+)
 _SECURE_VALUE = Head(
     r"\baws[ \t]+ssm[ \t]+put-parameter[ \t][^\n|;]*?--value[= \t]+(\S+)[^\n|;]*?--type[= \t]+[\"']?SecureString"
 )
@@ -228,28 +247,6 @@ _DOCUMENT_LINE = re.compile(r"<<[-~<]?[ \t]*[\"']?(\w+)[^\n]*\n[ \t]*(\S+)[ \t]*
 _SECRET_LITERALS = Head(r"\bcreate[ \t]+secret[ \t][^\n|;]*--from-literal[^\n|;]*")
 _LITERAL = re.compile(r"--from-literal[= \t]+[\"']?[\w.-]+=[\"']?([^\s\"']+)")
 _SSHPASS = Head(r"\bSSHPASS=[\"']?([^\s\"';]+)")
-# Oracle's own form of an address, `user/password@host`.
-_ORACLE = Head(
-    r"(?i)(?:\bjdbc:oracle:(?:thin|oci8?):|\b(?:sqlplus|sqlldr|expdp|impdp|exp|imp|rman)\b[^\n|;]*?[ \t=]"
-    r"|\bconn(?:ect)?[ \t]+)[\"']?[\w$#.]+/([^\s@/\"'<>|;,][^\s@/\"'<>|;,]+)"
-)
-_PGPASS = Head(
-    r"(?m)(?:^|[\"'\s>])(?:[\w.*-]+|\[[0-9a-fA-F:]+\]):(?:\d{4,5}|\*):[\w.*$-]+:[\w.*$@-]+"
-    r":([^\s:\"'<>\\/]{3,})[ \t]*(?:$|[\"'<\r\\,])"
-)
-_NET_USE = Head(
-    r"(?i)\bnet[ \t]+(?:use[ \t]+[^\n]*?/u(?:ser)?:[^\s]+[ \t]+([^\s/][^\s]*)"
-    r"|use[ \t]+(?:[a-z*]:?[ \t]+)?\\\\[^\s]+[ \t]+([^\s/*][^\s]*)|user[ \t]+[\w.\\-]+[ \t]+([^\s/*][^\s]*))"
-)
-_SECURE_STRING = Head(
-    r"(?i)\bConvertTo-SecureString(?:[ \t]+-(?:String|AsPlainText|Force))*[ \t]+[\"']([^\"'\r\n$][^\"'\r\n]*)"
-)
-_INTO_SECURE_STRING = Head(r"(?i)[\"']([^\"'\r\n$][^\"'\r\n]*)[\"'][ \t]*\|[ \t]*ConvertTo-SecureString\b")
-_WIFI = Head(
-    r"(?i)\bWIFI:(?:[ST]:[^;\n]*;|H:[^;\n]*;)*P:([^;\n]+)|\bwpa_passphrase[ \t]+(?:\"[^\"\n]+\"|[^\s]+)[ \t]+([^\s]+)"
-    r"|\bwpa-psk[ \t]+([^\s]+)"
-)
-_POSITIONAL = (_ORACLE, _PGPASS, _NET_USE, _SECURE_STRING, _INTO_SECURE_STRING, _WIFI)
 _USER = Head(r"(?:^|\s)(?:-u|--user|--proxy-user)(?:[ \t]+|=)([^\s]+)")
 _JOINED_USER = Head(
     r"\b(?:curl\b[^\n|;]*?[ \t]-\w*[uU]|(?:https?|xhs?)[ \t](?:[^\n|;]*?[ \t])?(?:-a|--auth))"
@@ -281,6 +278,15 @@ def find_passwords(head: Head, text: str, allowance: Allowance) -> Iterator[Secr
         )
         if not is_other:
             yield SecretSpan(literal.start, literal.end, "PASSWORD")
+        if head is _PASSWORD and (again := _SECOND.match(text, literal.end)) and _TWICE.match(text, find.span(0)[0]):
+            yield SecretSpan(*again.span(1), "PASSWORD")
+
+
+# Commands that take two, behind flags of the same kinds.
+_TWICE, _SECOND = (
+    re.compile(r"snmp|openssl"),
+    re.compile(r"[^\n|;]{0,200}?[ \t](?:-[AX]|-pass(?:in|out)?[ \t]+pass:)[ \t]*([^\s-]\S*)"),
+)
 
 
 def _identifies(text: str, find: Find, literal: Literal) -> bool:
@@ -338,15 +344,6 @@ def find_secret_literals(text: str, allowance: Allowance) -> Iterator[SecretSpan
                 yield SecretSpan(*literal.span(1), "SECRET")
 
 
-def find_positional_passwords(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find passwords that only their place tells: `scott/value@`, lines of `.pgpass`, `net use`, codes for Wi-Fi."""
-    for find in head.telling(text, allowance):
-        start, end = next(find.span(group) for group in (1, 2, 3) if find.span(group) != (-1, -1))
-        literal = Literal(text[start:end].rstrip("\"'"), start, end, quoted=False)
-        if not literal.is_placeholder and not literal.is_word_of_code:
-            yield SecretSpan(start, start + len(literal.text), "PASSWORD")
-
-
 def find_users(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `curl -u user:password`."""
     for find in head.telling(text, allowance):
@@ -377,7 +374,7 @@ COMMAND_FINDERS = (
         for heads, find in (
             (_TOLD, find_passwords), ((_PIPED, _HANDED, _SSHPASS), find_piped_passwords),
             ((_FED, _FILLED), find_documents),
-            (_POSITIONAL, find_positional_passwords), ((_USER, _JOINED_USER), find_users),
+            (POSITIONAL, find_positional_passwords), ((_USER, _JOINED_USER), find_users),
         )
         for head in heads
     ),

@@ -1,4 +1,4 @@
-"""Find secrets by what surrounds them: headers and URLs."""
+"""Find secrets by what surrounds them, or by their place alone: headers, URLs, lines that hold a password."""
 
 from __future__ import annotations
 
@@ -24,6 +24,30 @@ _LOOSE_USERINFO = Head(
 )
 _DATABASES = ("postgres", "mysql", "mariadb", "mongodb", "redis", "rediss", "amqp", "mssql", "sqlserver", "oracle",
               "clickhouse", "kafka", "nats", "ldap", "jdbc")  # fmt: skip
+
+# Oracle's own form of an address, `user/password@host`.
+_ORACLE = Head(
+    r"(?i)(?:\bjdbc:oracle:(?:thin|oci8?):|\b(?:sqlplus|sqlldr|expdp|impdp|exp|imp|rman)\b[^\n|;]*?[ \t=]"
+    r"|\bconn(?:ect)?[ \t]+)[\"']?[\w$#.]+/([^\s@/\"'<>|;,][^\s@/\"'<>|;,]+)"
+)
+_PGPASS = Head(
+    r"(?m)(?:^|[\"'\s>])(?:[\w.*-]+|\[[0-9a-fA-F:]+\]):(?:\d{4,5}|\*):[\w.*$-]+:[\w.*$@-]+"
+    r":([^\s:\"'<>\\/]{3,})[ \t]*(?:$|[\"'<\r\\,])"
+)
+_NET_USE = Head(
+    r"(?i)\bnet[ \t]+(?:use[ \t]+[^\n]*?/u(?:ser)?:[^\s]+[ \t]+([^\s/][^\s]*)"
+    r"|use[ \t]+(?:[a-z*]:?[ \t]+)?\\\\[^\s]+[ \t]+([^\s/*][^\s]*)|user[ \t]+[\w.\\-]+[ \t]+([^\s/*][^\s]*))"
+)
+_SECURE_STRING = Head(
+    r"(?i)\bConvertTo-SecureString(?:[ \t]+-(?:String|AsPlainText|Force))*[ \t]+[\"']([^\"'\r\n$][^\"'\r\n]*)"
+    r"|\bConvertTo-SecureString(?:[ \t]+-(?:AsPlainText|Force))*[ \t]+-String[ \t]+([^\s\"'$(-][^\s\"']*)"
+)
+_INTO_SECURE_STRING = Head(r"(?i)[\"']([^\"'\r\n$][^\"'\r\n]*)[\"'][ \t]*\|[ \t]*ConvertTo-SecureString\b")
+_WIFI = Head(
+    r"(?i)\bWIFI:(?:[ST]:[^;\n]*;|H:[^;\n]*;)*P:([^;\n]+)|\bwpa_passphrase[ \t]+(?:\"[^\"\n]+\"|[^\s]+)[ \t]+([^\s]+)"
+    r"|\bwpa-psk[ \t]+([^\s]+)"
+)
+POSITIONAL = (_ORACLE, _PGPASS, _NET_USE, _SECURE_STRING, _INTO_SECURE_STRING, _WIFI)
 
 _HOST, _PORT = re.compile(r"(?i)(?:local)?host|[\w-]+(?:\.[\w-]+)+"), re.compile(r"[0-9]{2,5}")
 # Letters alone are a credential behind a scheme such as `Bearer` if so many of them make no word.
@@ -91,6 +115,15 @@ def _userinfo(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpa
             continue
         database = find[1].casefold().startswith(_DATABASES)
         yield SecretSpan(literal.start, literal.end, "CONNECTION_STRING" if database else "PASSWORD")
+
+
+def find_positional_passwords(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find passwords that only their place tells: `scott/value@`, lines of `.pgpass`, `net use`, codes for Wi-Fi."""
+    for find in head.telling(text, allowance):
+        start, end = next(find.span(group) for group in (1, 2, 3) if find.span(group) != (-1, -1))
+        literal = Literal(text[start:end].rstrip("\"'"), start, end, quoted=False)
+        if not literal.is_placeholder and not literal.is_word_of_code:
+            yield SecretSpan(start, start + len(literal.text), "PASSWORD")
 
 
 FINDERS = (
