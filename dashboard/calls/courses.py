@@ -140,6 +140,8 @@ def went_through(course: str, looked: Looked) -> Q:
             rows = rows.filter(**{f"{of_attempt}model": looked.model})
         elif looked.model is not None:
             rows = rows.filter(**{f"{of_attempt}model": None})
+        if looked.code:  # cheaper to look for than the pattern, and most attempts have others
+            rows = rows.filter(**{f"{of_attempt}errors_json__contains": f'"error_code":"{looked.code}"'})
         if looked.code or looked.field:
             rows = rows.filter(**{f"{of_attempt}errors_json__regex": mistake_pattern(looked.code, looked.field)})
     if looked.is_known is not None:
