@@ -1,7 +1,10 @@
-"""The Django app that carries the management commands."""
+"""The Django apps of the management commands and of the admin."""
+
+from importlib import import_module
 
 from django.apps import AppConfig
 from django.conf import settings
+from django.contrib.admin.apps import SimpleAdminConfig
 from django.utils.module_loading import import_string
 
 from retrycontract.config.service_settings import PREFIX, ServiceSettings, WrongSettingError
@@ -33,3 +36,15 @@ class CommandsConfig(AppConfig):
                     continue
                 wanted = f"{path} is no class with {' and '.join(f'{method}()' for method in lacks or does)}"
             raise WrongSettingError([f"{PREFIX}{name.upper()}: {wanted}"])
+
+
+class AdminConfig(SimpleAdminConfig):
+    """Serve our own site, with our pages alone: what other packages would register is not wanted."""
+
+    default_site = "retrycontract.admin.site.Site"
+
+    def ready(self) -> None:
+        """Register the pages; their modules need the models, so they are imported now."""
+        super().ready()
+        for name in ("agents", "answering", "tools", "history", "outbox", "operators"):
+            import_module(f"retrycontract.admin.{name}")

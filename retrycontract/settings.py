@@ -25,7 +25,7 @@ CSRF_TRUSTED_ORIGINS = RETRYCONTRACT.trusted_origins
 INSTALLED_APPS = [
     "retrycontract.apps.CommandsConfig",
     "retrycontract.store.apps.StoreConfig",
-    "retrycontract.admin.apps.AdminConfig",
+    "retrycontract.apps.AdminConfig",
     "dashboard.apps.DashboardConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",

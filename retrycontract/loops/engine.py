@@ -13,7 +13,7 @@ All of these are generators that yield steps (steps.py): `drive(loop())` takes t
 `pursue` returns the Verdict that ended well: `verdict.value` is the parsed output, `run.attempts` counts the attempts.
 It raises Exhausted when no attempt is left and no person helped; a loop turns that into an error of its own. What a
 loop wants to know beside that stands in the Run: `history` (every Trial with its errors), `last_mistake` (the newest
-Trial that had an output; its `feedback` is what the model should read), `guidance` (what a person said since then),
+Trial that had an output; its `feedback` is what the model should read), `guidance` (what a person said of the call),
 `account` (what was read, said and spent). With a call_id a run goes on where an earlier one stopped.
 A loop that needs more than one attempt for each completion calls `run.ask`, `run.submit` and `run.settle` itself.
 """
@@ -31,6 +31,7 @@ from retrycontract.contract.checks.failure import blocks
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
 from retrycontract.contract.feedback.feedback_text import shown_name, shown_pointer
+from retrycontract.contract.feedback.guidance import earlier_words
 from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.tool import Tool
@@ -88,6 +89,7 @@ class Run:
     history: list[Trial] = field(default_factory=list)
     account: Account = field(default_factory=Account)
     guidance: str = ""
+    words: str = ""  # a person's own: each attempt that they granted is told
     verdict: Verdict | None = None
     earlier: Trial | None = None  # the newest attempt of the run before
     started: float = 0.0
@@ -191,7 +193,8 @@ class Run:
             )
         )  # fmt: skip
         self.verdict = verdict
-        self.guidance = self.guidance if api_error is not None else ""  # the model has not read it yet
+        if api_error is None:  # else the model has not read it yet
+            self.guidance = earlier_words(self.words)
         trial = Trial(self.attempts + 1, verdict.status, output, raw, verdict.errors, verdict.feedback, api_error)
         self.history.append(trial)
         self.on_trial(trial)
@@ -229,6 +232,7 @@ class Run:
                 corrected = answer.corrected if answer.patch is None else _of_the_answer(answer)
             if corrected is None:  # a correction of what is not held here is read as a hint
                 self.verdict, self.guidance = self.verdict.reopened(answer.max_attempts), answer.text
+                self.words = answer.operator_text or self.words
                 return None
             # Written as the model would: a file is text already, text in data would be read as JSON.
             verdict = yield from self.submit(corrected if self.tool.kind is Kind.SOURCE_FILE else as_text(corrected))

@@ -24,6 +24,7 @@ class AnthropicMessages:
     """Read and write messages."""
 
     name = "anthropic"
+    begins_with_thoughts = True
     heartbeat = b'event: ping\ndata: {"type": "ping"}\n\n'
 
     def terms(self, request: wire.Body) -> wire.Terms:

@@ -293,9 +293,10 @@ class Exchange:
             waiting.remove(heir)
             # A call keeps its tool; what was no call, or of no tool, becomes whatever comes instead.
             same = heir.call.name == call.name or not self._contract.knows(heir.call.name)
-            # With the verdict goes the call_id, and so the count of attempts; a repeated call was valid, and its count
-            # has ended.
+            # With the verdict goes the call_id, and so the count; that of a repeated call, which was valid, has ended.
             goes_on = same and not heir.is_repeated
+            if self._wire.begins_with_thoughts and not call.thoughts:
+                call = replace(call, thoughts=heir.call.thoughts)
             mended[id(heir)] = DueCall(call, heir.verdict, tries=heir.tries) if goes_on else DueCall(call)
         await self._judge([*mended.values(), *added], answer)
         for one in waiting:  # the model has thought better of it

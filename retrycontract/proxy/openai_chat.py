@@ -25,6 +25,7 @@ class OpenAIChat:
     """Read and write chat completions."""
 
     name = "openai"
+    begins_with_thoughts = False
     heartbeat = b": retrycontract\n\n"
 
     def terms(self, request: wire.Body) -> wire.Terms:

@@ -29,6 +29,7 @@ class OpenAIResponses:
     """Read and write responses."""
 
     name = "openai_responses"
+    begins_with_thoughts = False
     heartbeat = b": retrycontract\n\n"
 
     def terms(self, request: wire.Body) -> wire.Terms:
@@ -110,15 +111,9 @@ class OpenAIResponses:
 
     def final(self, answer: wire.FinalAnswer) -> wire.Body:
         """Put calls, text and usage in the place of the newest answer's."""
-        others = [item for item in answer.base.body["output"] if item.get("type") not in ("message", *CALLS)]
-        # A call of an answer before comes behind its thoughts, as the API wants it.
-        kept = [call for call in answer.calls if not call.comes_of(others)]
-        thoughts = {id(each): each for call in kept for each in call.thoughts}
-        before = _made(replace(answer, text="", calls=tuple(kept)))
-        rest = _made(replace(answer, calls=tuple(call for call in answer.calls if call not in kept)))
         body = {
             **answer.base.body,
-            "output": [*thoughts.values(), *before, *others, *rest],
+            "output": _in_order(answer),
             **({} if answer.is_cut else {"status": "completed", "incomplete_details": None}),
         }
         return body if answer.usage is None else body | {"usage": answer.usage}
@@ -231,10 +226,15 @@ class ResponseStream:
         if not begun:
             yield made("response.created", response=self._begun_as)
         free = self._done[: self._free]
-        for place, item in enumerate(_made(final), len(free)):
+        had = {item.get("id") for item in free if item.get("type") == "reasoning"}
+        listed = [item for item in _in_order(final) if item.get("type") in ("reasoning", "message", *CALLS)]
+        new = [item for item in listed if item.get("id") not in had]
+        for place, item in enumerate(new, len(free)):
             at = {"output_index": place}
             inner = {**at, "item_id": item["id"]}
-            if item["type"] == "message":
+            if item["type"] == "reasoning":
+                yield made("response.output_item.added", **at, item=item)
+            elif item["type"] == "message":
                 part = item["content"][0]
                 inner |= {"content_index": 0}
                 yield made("response.output_item.added", **at, item={**item, "status": "in_progress", "content": []})
@@ -252,7 +252,7 @@ class ResponseStream:
                 yield made("response.function_call_arguments.delta", **inner, delta=arguments)
                 yield made("response.function_call_arguments.done", **inner, arguments=arguments, name=name)
             yield made("response.output_item.done", **at, item=item)
-        response = {**self._api.final(final), "output": [*free, *_made(final)]}
+        response = {**self._api.final(final), "output": [*free, *new]}
         yield made(f"response.{response['status']}", response=response)
 
 
@@ -265,6 +265,16 @@ def with_outputs(request: wire.Body, call_ids: Sequence[str], text: str) -> wire
 def _items(request: wire.Body) -> list[Any]:
     given = request.get("input")
     return [wire.user_message(given)] if isinstance(given, str) else list(given) if isinstance(given, list) else []
+
+
+def _in_order(answer: wire.FinalAnswer) -> list[wire.Body]:
+    """Give a final answer's items; a call of an answer before comes behind its own thoughts, as the API wants it."""
+    others = [item for item in answer.base.body["output"] if item.get("type") not in ("message", *CALLS)]
+    kept = [call for call in answer.calls if not call.comes_of(others)]
+    thoughts = {id(each): each for call in kept for each in call.thoughts}
+    before = _made(replace(answer, text="", calls=tuple(kept)))
+    rest = _made(replace(answer, calls=tuple(call for call in answer.calls if call not in kept)))
+    return [*thoughts.values(), *before, *others, *rest]
 
 
 def _made(answer: wire.FinalAnswer) -> list[wire.Body]:

@@ -27,8 +27,8 @@ CALLS: Final = frozenset({"toolcalls", "functioncall"})
 class WrittenCall:
     """Hold one call as the model wrote it; `source` is the API's own entry, which is put back as it came.
 
-    An output that is no call of a tool has no `id`; `absent` says why there is none where one is due. `thoughts` are
-    those of its answer: providers that sign them refuse a call without them.
+    An output that is no call has no `id`; `absent` says why there is none where one is due. `thoughts` are those of its
+    answer: providers that sign them refuse a call without them.
     """
 
     id: str
@@ -166,6 +166,7 @@ class Wire(Protocol):
 
     name: str
     heartbeat: bytes  # an event that every client passes over
+    begins_with_thoughts: bool  # a turn of a model that thinks, or the API refuses it
 
     def terms(self, request: Body) -> Terms:
         """Read what a request asks for; raises InvalidToolListError for tools that are none."""
@@ -389,9 +390,7 @@ def names_of(tools: Any) -> frozenset[str]:
 
 def text_of(content: Any) -> str:
     """Give the words of a message's content, which is a text or a list of parts."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
+    parts = content if isinstance(content, list) else [{"text": content}]
     return "".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
 
 

@@ -151,6 +151,15 @@ def test_a_hint_is_passed_on_and_the_loop_goes_on(bench: Bench, scripted: Callab
     assert (bench.calls[0]["state"], script.calls) == ("valid", 4)
 
 
+def test_each_attempt_that_a_person_granted_is_told_their_words(bench: Bench, scripted: Callable[..., Script]) -> None:
+    """A correction turn stands alone: what is not in it the model has never read."""
+    script = scripted(WRONG, WRONG, WRONG, MALFORMED, RIGHT)
+    loop = lambda: bench.run(script, "respond_with_correction", ASKED, **PLACE, **GUIDED)  # noqa: E731
+    assert bench.answered(loop, text="The action is a word.") == DONE
+    assert ["> The action is a word." in prompt for prompt in script.prompts] == [False] * 3 + [True] * 2
+    assert "this is attempt" not in script.prompts[4]
+
+
 def test_a_correction_ends_the_loop_without_the_model(bench: Bench, scripted: Callable[..., Script]) -> None:
     script = scripted(submitting({"total": "five"}))
     loop = lambda: bench.run(script, "extract", SCHEMA, "Read.", **GUIDED)  # noqa: E731

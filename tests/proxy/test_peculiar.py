@@ -256,3 +256,20 @@ def test_a_call_that_is_kept_comes_with_the_thoughts_it_came_of() -> None:
         kept, new = map(str, made)
         wanted = ["one", "two", kept, new] if wire is messages else ["one", kept, "two", new]
         assert list(map(shape, body[place])) == wanted
+
+
+def test_a_mended_call_begins_with_thoughts_where_the_api_wants_them() -> None:
+    wrong, right = messages.call("read_file", WRONG), messages.call("read_file", RIGHT, 1)
+    first = thinking(messages.message(None, wrong, thinks=True), "one")
+    with upstream(first, messages.says(None, right)) as up, proxied(up.url) as url:
+        body = json.loads(ask(messages, url, "whole", messages.tool()))
+    assert list(map(shape, body["content"])) == ["one", str(RIGHT)]
+
+
+def test_a_stream_brings_the_thoughts_of_the_call_that_was_mended() -> None:
+    wrong, right = responses.call("read_file", WRONG), responses.call("read_file", RIGHT, 1)
+    sent = [reply(responses, "streamed", None, each, thinks=True) for each in (wrong, right)]
+    sent[1] = Reply([part.replace(b"rs_1", b"rs_2") for part in sent[1].parts], 200, sent[1].headers, sent[1].sized)
+    with upstream(*sent) as up, proxied(up.url) as url:
+        body = read(responses, "streamed", ask(responses, url, "streamed", responses.tool()))
+    assert [entry["id"] for entry in body["output"]] == ["rs_1", "rs_2", "fc_1"]

@@ -30,6 +30,7 @@ class Answer:
     grant: int = 0
 
 
+EARLIER_LEAD = "A person has said about this call:"
 OUTPUT_WORDS = {  # the output, and what was not done with it: a tool call has words of its own in every text
     Kind.TOOL_CALL: {"noun": "call", "used": "executed"},
     Kind.AGENT_RESPONSE: {"noun": "response", "used": "used"},
@@ -62,6 +63,11 @@ def render_guidance(answer: Answer, *, kind: Kind, tool_name: str, budget: Budge
 def standing_words(text: str) -> str:
     """Write a person's words for everybody who makes the same mistake; they join the feedback."""
     return f"{STANDING_LEAD}\n{_quoted(text)}"
+
+
+def earlier_words(text: str) -> str:
+    """Repeat a person's words for what is asked after the attempt that they led to; empty for none."""
+    return f"{EARLIER_LEAD}\n{_quoted(text)}" if text.strip() else ""
 
 
 def _compact(value: Any) -> str:

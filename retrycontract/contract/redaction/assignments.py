@@ -13,6 +13,7 @@ from retrycontract.contract.redaction.field_names import (
     NAME_WORDS,
     SECRET_NAME,
     TAIL_OF_NAME,
+    Assignment,
     NameVerdict,
     is_secret_name,
     judge,
@@ -21,7 +22,6 @@ from retrycontract.contract.redaction.field_names import (
 )
 from retrycontract.contract.redaction.literals import (
     QUOTES,
-    Assignment,
     Literal,
     has_string,
     is_secret_literal,

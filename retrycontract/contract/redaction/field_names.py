@@ -167,6 +167,21 @@ _BOUNDARY = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
+class Assignment:
+    """Say where a value stands: beside which name, behind which operator, after a blank, on a line of its own."""
+
+    name: str
+    operator: str
+    spaced: bool
+    starts_line: bool
+
+    @property
+    def is_header(self) -> bool:
+        """Say whether the name is one of an HTTP header of its own, such as `X-Api-Key`."""
+        return self.operator == ":" and self.name[:2] in ("X-", "x-")
+
+
+@dataclass(frozen=True, slots=True)
 class NameVerdict:
     """Say what a name tells of its value.
 

@@ -9,7 +9,7 @@ from string import digits
 from typing import Self
 
 from retrycontract.contract.redaction.detectors import Allowance, WholePattern
-from retrycontract.contract.redaction.field_names import KINDS, RULES, NameVerdict, word_set
+from retrycontract.contract.redaction.field_names import KINDS, RULES, Assignment, NameVerdict, word_set
 from retrycontract.contract.redaction.randomness import entropy, is_digest, is_uuid, looks_random
 from retrycontract.contract.redaction.scan_copies import FOREIGN, ascii_copy
 
@@ -56,21 +56,6 @@ _ORDINARY_MARKS = _NUMBER_MARKS | {"SESSION", "AUTHORIZATION", "COOKIE"}
 SHORTEST_NOISE = 10
 # A word behind a header's name is its value, unless it is so short that it may be the start of a sentence.
 LEAST_IN_HEADER = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """Say where a value stands: beside which name, behind which operator, after a blank, on a line of its own."""
-
-    name: str
-    operator: str
-    spaced: bool
-    starts_line: bool
-
-    @property
-    def is_header(self) -> bool:
-        """Say whether the name is one of an HTTP header of its own, such as `X-Api-Key`."""
-        return self.operator == ":" and self.name[:2] in ("X-", "x-")
 
 
 @dataclass(frozen=True, slots=True)
