@@ -116,6 +116,8 @@ def insights(request: HttpRequest) -> HttpResponse:
         context |= {
             "is_first_look": not Rollup.objects.exists(),
             "address": request.build_absolute_uri("/").rstrip("/"),
+            "api_errors": found.api_errors,
+            "unasked": calls_at(span, choice, course="unasked", tool=tool.name if tool else ""),
         }
         return render(request, "insights/insights.html", context)
     known = KnownTools.read()
