@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
 
 import httpx2
 
-from retrycontract.client.connection import Connection, Owned, Whole, bound, lost, running_loop, to_httpx
+from retrycontract.client.connection import Connection, Owned, Whole, bound, lost, opened, running_loop, to_httpx
 from retrycontract.client.events import Event, Feed, follow, follow_in_loop
 from retrycontract.client.exchange import PATIENCE, Conversation, Lost, Patience, Reply, Request, Submissions
 from retrycontract.client.guarding import Guard, guarded, guarded_in_loop
@@ -70,8 +70,7 @@ class Client:
     ) -> None:
         connection = Connection.of(url, api_key)
         self.url = connection.url
-        self._http = Owned(lambda: bound(httpx2.Client(transport=transport, **connection.options)))
-        self._http.get()  # now, not in many threads at once
+        self._http = Owned(lambda: bound(opened(httpx2.Client, connection, transport)))
         self._operations = _operations(connection, Patience(patience, clock, random))
         self._feed = partial(Feed, connection.url, self._operations.patience)
         self._sleep = sleep
@@ -186,7 +185,8 @@ class Client:
 
     def close(self) -> None:
         """Close the connections."""
-        self._http.get().close()
+        if http := self._http.made():
+            http.close()
 
     def __enter__(self) -> Self:
         return self
@@ -246,7 +246,7 @@ class AsyncClient:
         connection = Connection.of(url, api_key)
         self.url = connection.url
         # Not `bound`: `asyncio.timeout` in `_send` ends a request as a whole, which nothing can do for a thread.
-        self._http = Owned(lambda: httpx2.AsyncClient(transport=transport, **connection.options), running_loop)
+        self._http = Owned(lambda: opened(httpx2.AsyncClient, connection, transport), running_loop)
         self._operations = _operations(connection, Patience(patience, clock, random))
         self._feed = partial(Feed, connection.url, self._operations.patience)
         self._sleep = sleep
@@ -344,7 +344,8 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._http.get().aclose()
+        if http := self._http.made():
+            await http.aclose()
 
     async def __aenter__(self) -> Self:
         return self

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import httpx2
 
-from retrycontract.client.errors import AddressError, MissingKeyError
+from retrycontract.client.errors import AddressError, MissingKeyError, UnreachableError
 from retrycontract.client.exchange import API, Lost, Reply, Request
 
 DEFAULT_URL = "http://127.0.0.1:8000"
@@ -90,6 +90,8 @@ class Owned(Generic[C]):
     def __init__(self, make: Callable[[], C], owner: Callable[[], object] = os.getpid) -> None:
         self._make, self._owner = make, owner
         self._owned: tuple[object, C] | None = None
+        if owner is os.getpid:  # now, not in many threads at once; an event loop may not run yet
+            self.get()
 
     def get(self) -> C:
         """Give what the caller may use."""
@@ -98,6 +100,19 @@ class Owned(Generic[C]):
             # Threads that come at once may each make one, and each goes on with its own.
             owned = self._owned = owner, self._make()
         return owned[1]
+
+    def made(self) -> C | None:
+        """Give what the caller has used, if anything."""
+        return self._owned[1] if self._owned is not None and self._owned[0] == self._owner() else None
+
+
+def opened(kind: Callable[..., C], connection: Connection, transport: Any) -> C:
+    """Make one of httpx2's clients; raises UnreachableError where the environment names a proxy that cannot be used."""
+    try:
+        return kind(transport=transport, **connection.options)
+    except (ImportError, ValueError, httpx2.InvalidURL) as error:
+        reason = f"the proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used: {error}"
+        raise UnreachableError(connection.url, reason) from None
 
 
 def running_loop() -> object:

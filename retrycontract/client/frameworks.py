@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import hashlib
 import json
 import threading
 import uuid
@@ -42,11 +43,12 @@ def langchain_middleware(client: Client | AsyncClient, *, timeout: float | None 
     middleware, messages = import_module("langchain.agents.middleware"), import_module("langchain_core.messages")
     describe = import_module("langchain_core.utils.function_calling").convert_to_openai_tool
 
-    def told(outcome: Settlement[Any], request: Any) -> Any:
+    def taken(outcome: Settlement[Any], request: Any) -> Any:
         if outcome.status is Status.VALID:
             found = {} if outcome.is_observed else {"args": outcome.arguments}
             return request.override(tool_call=request.tool_call | found)
-        return messages.ToolMessage(**outcome.tool_result.render("langchain"))
+        told = outcome.tool_result.render("langchain") | {"tool_call_id": request.tool_call["id"]}
+        return messages.ToolMessage(**told)
 
     def read(request: Any) -> FrameworkCall:
         call, thread = request.tool_call, request.state["messages"]
@@ -65,11 +67,11 @@ def langchain_middleware(client: Client | AsyncClient, *, timeout: float | None 
         return response
 
     def wrap_tool_call(_: Any, request: Any, handler: Any) -> Any:
-        found = told(gate.settle(read(request)), request)
+        found = taken(gate.settle(read(request)), request)
         return found if isinstance(found, messages.ToolMessage) else handler(found)
 
     async def awrap_tool_call(_: Any, request: Any, handler: Any) -> Any:
-        found = told(await gate.settle_in_loop(read(request)), request)
+        found = taken(await gate.settle_in_loop(read(request)), request)
         return found if isinstance(found, messages.ToolMessage) else await handler(found)
 
     async def awrap_model_call(_: Any, request: Any, handler: Any) -> Any:
@@ -186,6 +188,17 @@ class _Turn:
     answer: Hashable
     place: Any
     continued: set[str] = field(default_factory=set)
+    written: dict[str, str] = field(default_factory=dict)
+
+    def own_id(self, call: FrameworkCall) -> str:
+        """Give a call's id, or one of its own where it has none or another call of the answer has the same.
+
+        It is made of what was written: a framework that runs a call again means the same one.
+        """
+        text = json.dumps([call.name, call.arguments], sort_keys=True, default=str)
+        if call.call_id and self.written.setdefault(call.call_id, text) == text:
+            return call.call_id
+        return f"{call.call_id or 'call'}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
     def continuing(self, refusal: ConflictError) -> str:
         """Choose among the calls that could be meant, each once: models answer in the order in which they were told."""
@@ -215,7 +228,7 @@ class _Gate:
         if schema:
             self._note(call, schema, self.client.register_tools([call.declared]))
         turn = self._turn_of(call)
-        given: tuple[Any, ...] = (call.name, call.call_id, call.arguments)
+        given: tuple[Any, ...] = (call.name, turn.own_id(call), call.arguments)
         try:
             found: Settlement[Any] = turn.place.settle(*given, timeout=self._timeout)
         except ConflictError as refusal:
@@ -230,7 +243,7 @@ class _Gate:
         if schema:
             self._note(call, schema, await self.client.register_tools([call.declared]))
         turn = self._turn_of(call)
-        given: tuple[Any, ...] = (call.name, call.call_id, call.arguments)
+        given: tuple[Any, ...] = (call.name, turn.own_id(call), call.arguments)
         try:
             found: Settlement[Any] = await turn.place.settle(*given, timeout=self._timeout)
         except ConflictError as refusal:
@@ -280,7 +293,7 @@ async def _mended(gate: _Gate, ask: Any, request: Mapping[str, Any], response: A
         results = []
         for call, outcome in zip(calls, outcomes, strict=True):
             if outcome.status is not Status.VALID:
-                results.append(outcome.tool_result.render("openai"))
+                results.append(outcome.tool_result.render("openai") | {"tool_call_id": call.id})
                 continue
             if not outcome.is_observed:
                 call.function.arguments = json.dumps(outcome.arguments)

@@ -75,6 +75,15 @@ def test_an_asynchronous_client_serves_one_event_loop_after_the_other() -> None:
         gc.collect()
 
 
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "gopher://127.0.0.1:9", "127.0.0.1:port"])
+def test_a_proxy_of_the_environment_that_cannot_be_used_is_named(
+    flavour: str, proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(UnreachableError, match="ALL_PROXY"), opened(flavour, "http://h", "rc_x", patience=0) as client:
+        client.wait_for_guidance("call-1")
+
+
 class WaitingRoom:
     """Hold every request until so many are held, then answer all."""
 

@@ -245,6 +245,20 @@ def test_parallel_calls_of_one_answer_are_calls_of_their_own(stage: Stage, recip
     assert read(wire, 2).count("is booked in") == 2
 
 
+@pytest.mark.parametrize("own", ["call_0", ""])
+def test_calls_of_one_answer_with_one_id_or_none_are_told_apart(stage: Stage, own: str) -> None:
+    both = openai_says(None, ("book_flight", WRONG), ("book_flight", WRONG | {"destination": "London"}))
+    right = openai_says(None, ("book_flight", RIGHT), ("book_flight", RIGHT | {"cabin": "economy"}), first=2)
+    for _, said in (both, right):
+        for made in said["choices"][0]["message"]["tool_calls"]:
+            made["id"] = own
+    with answering(both, right, openai_says("Done.")) as wire:
+        done = stage.run(LANGCHAIN, wire)
+    assert (done.stdout, done.returncode) == ("Done.\n", 0), done.stderr
+    assert [[attempt["is_valid"] for attempt in call["attempts"]] for call in stage.calls] == [[False, True]] * 2
+    assert read(wire, 2).count("is booked in") == 2
+
+
 @pytest.fixture
 def litellm(stage: Stage, litellms_python: Path) -> Stage:
     return replace(stage, python=litellms_python)
