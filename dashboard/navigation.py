@@ -26,7 +26,6 @@ class Section:
 
     @property
     def address(self) -> str:
-        """Give its address."""
         return reverse(self.route)
 
     def holds(self, view: str) -> bool:
@@ -122,7 +121,6 @@ __all__ = ["Role", "give_role", "may_answer"]
 
 
 def may_answer(user: AbstractBaseUser | AnonymousUser) -> bool:
-    """Tell whether a user may answer a Blocked call."""
     if not isinstance(user, User):
         return False
     return user.is_superuser or user.groups.filter(name__in=[Role.OPERATOR, Role.ADMIN]).exists()

@@ -81,7 +81,6 @@ class OutboxDrain:
         ]
 
     def start(self) -> None:
-        """Begin to send."""
         for thread in self._threads:
             thread.start()
 

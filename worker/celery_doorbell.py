@@ -90,7 +90,6 @@ class CeleryDoorbell:
         }
 
     def attempt_queued(self, attempt_id: int) -> None:
-        """Wake a worker."""
         self.ring_worker(attempt_id)
 
     def ring_worker(self, attempt_id: int) -> bool:

@@ -24,7 +24,6 @@ class EmbeddedDoorbell:
     """Ring inside this process: the worker thread, and the agents in the waiting room."""
 
     def attempt_queued(self, attempt_id: int) -> None:  # noqa: ARG002 - the thread looks for itself
-        """Wake the worker threads."""
         _rung.ring()
 
     def call_changed(self, call_id: str, agent_id: int, verdict: bytes | None = None) -> None:
@@ -54,7 +53,6 @@ class EmbeddedWorker:
         self._courier = OutboxDrain()
 
     def start(self) -> None:
-        """Begin to work."""
         # The start does not wait for it
         bound_children()
         threading.Thread(target=shared_pool().warm, name="retrycontract-child", daemon=True).start()

@@ -69,11 +69,9 @@ class RingListener:
         self._thread = threading.Thread(target=self._run, name="retrycontract-rings", daemon=True)
 
     def start(self) -> None:
-        """Begin to listen."""
         self._thread.start()
 
     def stop(self, timeout: float = 5) -> None:
-        """End the thread."""
         self._stopping.set()
         self._thread.join(timeout)
 

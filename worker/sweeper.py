@@ -63,11 +63,9 @@ class Sweeper:
         self._thread = threading.Thread(target=self._run, name="retrycontract-sweeper", daemon=True)
 
     def start(self) -> None:
-        """Begin to sweep."""
         self._thread.start()
 
     def stop(self, timeout: float = 5) -> None:
-        """End the thread."""
         self.call_off()
         self._thread.join(timeout)
 
@@ -82,7 +80,6 @@ class Sweeper:
         WorkerBeat.objects.beat(worker_name(), timezone.now())
 
     def sweep(self) -> None:
-        """Sweep once."""
         sweep(self.remind)
 
     def remind(self) -> None:
@@ -137,7 +134,6 @@ class SweeperStep(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery has 
         return bool(settings.RETRYCONTRACT.sweep_seconds)
 
     def start(self, parent: Any) -> None:  # noqa: ARG002
-        """Begin to sweep."""
         self._sweeper, self._courier = Sweeper(), OutboxDrain()
         self._sweeper.start()
         self._courier.start()

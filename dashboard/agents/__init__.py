@@ -116,7 +116,6 @@ class AgentForm(forms.Form):
 @require_GET
 @never_cache
 def agents(request: HttpRequest) -> HttpResponse:
-    """List the agents."""
     now, search = timezone.now(), clean(request.GET.get("q", ""))
     lines = list_agents(now=now, search=search)
     context = {"lines": lines, "now": now, "q": visible(search), "may_edit": is_administrator(request.user),
@@ -185,7 +184,6 @@ def issue(request: HttpRequest, agent_id: int) -> HttpResponse:
 @require_POST
 @never_cache
 def revoke(request: HttpRequest, agent_id: int, key_id: int) -> HttpResponse:
-    """Take a key away for good."""
     administrators_only(request.user)
     key = get_object_or_404(ApiKey.objects.select_related("agent"), pk=key_id, agent=agent_id)
     if revoke_key(key, **by(request)):
@@ -246,7 +244,6 @@ class ResponseLine:
 @require_GET
 @never_cache
 def log(request: HttpRequest) -> HttpResponse:
-    """Show a page of the log."""
     status, task, period = (request.GET.get(name, "") for name in ("status", "task", "period"))
     since = timezone.now() - PERIODS[period] if period in PERIODS else None
     filters = ResponseFilters(

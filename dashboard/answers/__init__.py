@@ -108,7 +108,6 @@ def hints(request: HttpRequest) -> HttpResponse:
 @require_POST
 @never_cache
 def switch_off(request: HttpRequest, hint_id: int) -> HttpResponse:
-    """Tell agents a hint no longer."""
     if not may_answer(request.user):
         raise PermissionDenied
     hint = get_object_or_404(StandingHint, pk=hint_id)
@@ -140,7 +139,6 @@ def reply(request: HttpRequest, reply_id: int) -> HttpResponse:
 @require_POST
 @never_cache
 def delete(request: HttpRequest, reply_id: int) -> HttpResponse:
-    """Delete a reply."""
     found = _get(request, reply_id)
     try:
         delete_reply(found, cast(User, request.user), now=timezone.now())

@@ -66,7 +66,6 @@ class EventChoices(TimedChoices):
 
     @property
     def words(self) -> dict[str, str]:
-        """Say each choice in words, by its name."""
         return self.time_words | {
             "actor": f"By {self.actor}",
             "event": event_word(self.event),
@@ -102,17 +101,14 @@ class AuditLine:
 
     @property
     def word(self) -> str:
-        """Say what happened."""
         return event_word(self.event.name)
 
     @property
     def door(self) -> str:
-        """Say through which door."""
         return DOORS[Door(self.event.door)][0]
 
     @property
     def icon(self) -> str:
-        """Name the icon of the door."""
         return DOORS[Door(self.event.door)][1]
 
     @property
@@ -142,7 +138,6 @@ class AuditOptions:
 
 
 def read_options() -> AuditOptions:
-    """Read what there is to choose from."""
     names = different(Event, "name", most=MAX_OPTIONS)
     actors = different(Event, "actor", most=MAX_OPTIONS)
     doors = [(door.value, f"Through {words}") for door, (words, _) in DOORS.items()]
@@ -170,7 +165,6 @@ COLUMNS: Final = ("number", "at", "actor", "door", "event", "call_id", "from_sta
 @never_cache
 @gzip_page
 def audit(request: HttpRequest) -> HttpResponse:
-    """Show a page of it."""
     if not is_staff(request.user):
         raise PermissionDenied
     choices, after = EventChoices.of(request.GET), request.GET.get("after", "")

@@ -155,7 +155,6 @@ class CallHistory:
 
     @property
     def answer(self) -> Guidance | None:
-        """Give the newest guidance."""
         return self.guidance[0] if self.guidance else None
 
     @property
@@ -242,7 +241,6 @@ class CallHistory:
 
     @property
     def suggested_changes(self) -> tuple[Change, ...]:
-        """Tell what the suggested arguments change."""
         attempt, proposed = self.newest_judged, self._proposed
         return () if attempt is None or proposed is None else compare(attempt.output, proposed)
 
@@ -273,7 +271,6 @@ class CallHistory:
 
     @property
     def other_context(self) -> dict[str, Any]:
-        """Give the rest of the context."""
         return {name: value for name, value in self._context() if name not in self.context}
 
     def _context(self) -> Iterator[tuple[str, Any]]:

@@ -112,7 +112,6 @@ class Course:
 
     @property
     def placed(self) -> list[tuple[int, Mark]]:
-        """Give each mark with its place."""
         return [(EDGE + STEP * index, mark) for index, mark in enumerate(self.marks)]
 
     @property

@@ -63,7 +63,6 @@ class AttemptEntry:
 
     @property
     def shown_mistakes(self) -> tuple[MistakePattern, ...]:
-        """Give the worst of its mistakes."""
         if not self.is_cut:
             return self.mistakes
         most = MOST_MISTAKES if self.is_newest else 0 if self.is_far else MOST_EARLIER
@@ -94,7 +93,6 @@ class AttemptEntry:
 
     @property
     def at(self) -> datetime:
-        """Tell when it came in."""
         return self.attempt.submitted_at
 
     @property
@@ -159,7 +157,6 @@ class AttemptEntry:
 
     @property
     def anchor(self) -> str:
-        """Name its place on the page."""
         return f"attempt-{self.attempt.number}"
 
     @property
@@ -185,12 +182,10 @@ class GuidanceEntry:
 
     @property
     def at(self) -> datetime:
-        """Tell when it was given."""
         return self.guidance.given_at
 
     @property
     def decision(self) -> Decision:
-        """Give what was decided."""
         return Decision(self.guidance.decision)
 
     @property

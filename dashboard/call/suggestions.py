@@ -45,11 +45,9 @@ class AtHand:
     can_stand: bool = False
 
     def proposal(self, record_id: str) -> Suggestion | None:
-        """Give the proposal that a button names."""
         return next((one for one in self.proposals if str(one.guidance.id) == record_id), None)
 
     def reply(self, reply_id: str) -> SavedReply | None:
-        """Give the reply that a button names."""
         return next((reply for reply in self.replies if str(reply.pk) == reply_id), None)
 
 

@@ -61,7 +61,6 @@ class Work:
 
     @property
     def is_taken(self) -> bool:
-        """Tell whether somebody else has it."""
         return self.claim is not None and not self.is_mine
 
     @property

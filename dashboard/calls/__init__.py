@@ -83,7 +83,6 @@ class CallChoices(TimedChoices):
 
     @property
     def words(self) -> dict[str, str]:
-        """Say each choice in words, by its name."""
         state = {"state": self.state and state_word(self.state), "course": self.course and COURSES[self.course].words,
                  "nameless": self.nameless and NAMELESS[self.nameless]}  # fmt: skip
         more = {"model": f"Model {self.model}", "version": "One version", "field": f"At {self.field}",
@@ -187,7 +186,6 @@ COLUMNS: Final = (
 @never_cache
 @gzip_page
 def calls(request: HttpRequest) -> HttpResponse:
-    """Show a page of them."""
     choices, after = CallChoices.of(request.GET), request.GET.get("after", "")
     search = choices.search
     with planned_for_values():  # for the keys that were found: a plan for any of them reads all calls

@@ -28,7 +28,6 @@ KIND_WORDS: Final = dict(KINDS)
 
 
 def call_words(tool: str, agent: str, kind: str, code: str) -> dict[str, str]:
-    """Say in words what was chosen of calls, by its name."""
     return {
         "tool": f"Tool {tool}",
         "agent": f"Agent {agent}",
@@ -65,7 +64,6 @@ class Filters(Choices):
 
     @property
     def words(self) -> dict[str, str]:
-        """Say each choice in words, by its name."""
         return call_words(self.tool, self.agent, self.kind, self.code) | {
             "age": self.age and f"Waits longer than {AGES[self.age][0]}",
             "like": "One mistake",
@@ -115,7 +113,6 @@ class Options:
 
 
 def read_options() -> Options:
-    """Read what there is to choose from."""
     tools = Tool.objects.order_by("name").values_list("name", flat=True).distinct()
     agents = Agent.objects.order_by("name").values_list("name", flat=True).distinct()
     return Options(
@@ -155,7 +152,6 @@ class Row:
 
     @property
     def worst(self) -> ValidationError | None:
-        """Give the worst error, if there is any."""
         return max(self.errors, key=lambda error: error.severity, default=None)
 
     @property
@@ -182,7 +178,6 @@ class Row:
 
     @property
     def attempts_counted(self) -> int:
-        """Count the attempts that were its own to make."""
         return min(self.call.attempts_made, self.call.attempts_allowed)
 
 
@@ -201,7 +196,6 @@ class Group:
 
     @property
     def first(self) -> Row:
-        """Give the first row."""
         return self.rows[0]
 
     @property
@@ -302,7 +296,6 @@ def rows_of(calls: Sequence[Call], claims: Mapping[int, Claim], snoozes: Mapping
 
 
 def grouped(rows: Sequence[Row], found: Sequence[Found]) -> tuple[Group, ...]:
-    """Put the rows into their groups."""
     by_key = {row.call.pk: row for row in rows}
     members = [(tuple(by_key[key] for key in group.keys if key in by_key), group) for group in found]
     return tuple(Group(shown, group.size, group.agents) for shown, group in members if shown)

@@ -50,7 +50,6 @@ class Tab(StrEnum):
 
     @property
     def label(self) -> str:
-        """Say what the tab holds."""
         return "Waiting for agent" if self is Tab.AGENT else self.value.capitalize()
 
     @property
@@ -160,7 +159,6 @@ class Queue:
 
     @property
     def tabs(self) -> list[tuple[Tab, TabCount]]:
-        """Give each tab with its count."""
         return [(tab, self.counts[tab]) for tab in SHOWN_TABS]
 
 

@@ -73,7 +73,6 @@ class CutChoice:
 
     @property
     def cut(self) -> SourceCut:
-        """Say which sources are looked at."""
         return SourceCut(self.agent, self.version, self.model and counted_model(self.model))
 
     @property
@@ -83,7 +82,6 @@ class CutChoice:
 
     @property
     def words(self) -> str:
-        """Say what was chosen."""
         number = dict(self.versions).get(self.version)
         chosen = (dict(self.agents).get(self.agent), number and f"version {number}", self.model)
         return ", ".join(str(one) for one in chosen if one)
@@ -159,7 +157,6 @@ class KnownTools:
 
     @classmethod
     def read(cls) -> KnownTools:
-        """Read all of them."""
         tools = Tool.objects.values_list("pk", "name", "namespace")
         keys = {(namespace, name): str(pk) for pk, name, namespace in tools}
         times = Counter(name for _, name in keys)
@@ -178,7 +175,6 @@ class KnownTools:
 def rows_of(
     board: Board, span: TimeRange, choice: CutChoice, known: KnownTools, request: HttpRequest
 ) -> list[BoardRow]:
-    """Make the rows."""
     rows, back = [], {"back": request.GET.urlencode() or f"range={span.name}"}
     for rank, problem in enumerate(board.problems, 1):
         pk = known.keys.get((problem.namespace, problem.tool_name))
@@ -280,7 +276,6 @@ def tools_of(
 def models_of(
     board: Board, span: TimeRange, choice: CutChoice, of_tool: Mapping[str, str], request: HttpRequest
 ) -> list[StandingRow]:
-    """Make rows of the models' leaderboard."""
     rows = []
     for one in board.models:
         name = choice.full.get(one.name, one.name)
@@ -294,7 +289,6 @@ def models_of(
 def tools_side_by_side(
     board: Board, span: TimeRange, choice: CutChoice, known: KnownTools, request: HttpRequest
 ) -> list[StandingRow]:
-    """Make rows of the tools' leaderboard."""
     rows = []
     for one in board.by_tool:
         key = known.keys.get((one.namespace, one.name), "")
@@ -305,7 +299,6 @@ def tools_side_by_side(
 
 
 def codes_of(board: Board, span: TimeRange, choice: CutChoice, of_tool: Mapping[str, str]) -> list[StandingRow]:
-    """Make rows of the mistakes' leaderboard."""
     found = [(one, calls_at(span, choice, **of_tool, course="failed", code=one.name)) for one in board.codes]
     return [StandingRow(one, one.first.part, calls, calls) for one, calls in found]
 

@@ -48,7 +48,6 @@ class Column:
 
     @property
     def total(self) -> int:
-        """Add it up."""
         return sum(self.amounts)
 
 
@@ -63,12 +62,10 @@ class Columns:
 
     @property
     def total(self) -> int:
-        """Add everything up."""
         return sum(one.total for one in self.series)
 
     @property
     def width(self) -> str:
-        """Give the width of the picture."""
         return _number(len(self.columns) * STEP)
 
     @property
@@ -200,21 +197,17 @@ class TimeRange:
 
     @staticmethod
     def is_one(name: str) -> bool:
-        """Tell whether a time is offered by this name."""
         return name in RANGES
 
     @property
     def words(self) -> str:
-        """Say how long it is."""
         return RANGES[self.name][0]
 
     @property
     def choices(self) -> list[tuple[str, str]]:
-        """List what may be chosen."""
         return [(name, words) for name, (words, _) in RANGES.items()]
 
     def scope(self, tool: Tool | None = None, cut: SourceCut = SourceCut()) -> CountScope:  # noqa: B008 - a frozen value
-        """Say what is to be counted."""
         names = {"namespace": tool.namespace, "tool_name": tool.name} if tool else {}
         return CountScope(self.start, self.end, **names, cut=cut)
 

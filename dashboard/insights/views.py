@@ -102,7 +102,6 @@ class Entry:
 @require_GET
 @never_cache
 def insights(request: HttpRequest) -> HttpResponse:
-    """Show the plots."""
     span, tool = _asked(request)
     choice, by = CutChoice.of(request.GET, tool), request.GET.get("by", "")
     strange = _unread(request, choice)
@@ -134,7 +133,6 @@ def insights(request: HttpRequest) -> HttpResponse:
 @require_GET
 @never_cache
 def export_insights(request: HttpRequest, table: str, kind: str) -> HttpResponseBase:
-    """Give one table as a file."""
     if table not in TABLES or kind not in TYPES:
         raise Http404
     span, tool = _asked(request)
@@ -155,7 +153,6 @@ def _unread(request: HttpRequest, choice: CutChoice) -> list[str]:
 
 
 def _asked(request: HttpRequest) -> tuple[TimeRange, Tool | None]:
-    """Read the time and the tool that the address names."""
     key = request.GET.get("tool", "")
     tool = Tool.objects.filter(pk=int(key)).first() if key.isdecimal() and len(key) < 18 else None
     if key and tool is None:

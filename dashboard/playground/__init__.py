@@ -200,7 +200,6 @@ class ProviderForm:
 
 
 def shapes_of(answer: ToolResult) -> list[ProviderForm]:
-    """Write the answer in each provider's shape."""
     return [ProviderForm(TITLES[provider], written(answer.render(provider))) for provider in RENDERERS]
 
 

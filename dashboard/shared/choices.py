@@ -78,7 +78,6 @@ STATE_WORDS: Final = {
 
 
 def state_word(state: str) -> str:
-    """Say what a state of a call means."""
     return STATE_WORDS.get(CallState(state), state.capitalize())
 
 
@@ -102,7 +101,6 @@ def choices_for(kind: str) -> list[DecisionChoice]:
 
 
 def given_word(decision: str, kind: str) -> str:
-    """Name an answer that was given."""
     return Decision(decision).entry.given.format(**asdict(WORDINGS[Kind(kind)]))
 
 
@@ -137,12 +135,10 @@ class Choices:
 
     @property
     def address(self) -> str:
-        """Write them for an address."""
         return urlencode(list(self._chosen()))
 
     @property
     def is_any(self) -> bool:
-        """Tell whether anything was chosen."""
         return any(self._chosen())
 
     @property
@@ -151,7 +147,6 @@ class Choices:
         return sum(name not in self.unsaid for name, _ in self._chosen())
 
     def without(self, name: str) -> str:
-        """Write the address without one choice."""
         return replace(self, **{name: ""}).address
 
     @property
@@ -162,7 +157,6 @@ class Choices:
 
     @property
     def words(self) -> dict[str, str]:
-        """Say each choice in words, by its name."""
         return dict(self._chosen())
 
     def _chosen(self) -> Iterator[tuple[str, str]]:
@@ -215,12 +209,10 @@ class TimedChoices(Choices):
 
     @property
     def since_field(self) -> str:
-        """Write the beginning for a field."""
         return _local(self.since, IN_FIELD)
 
     @property
     def until_field(self) -> str:
-        """Write the end for a field."""
         return _local(self.until, IN_FIELD)
 
     @property
@@ -229,7 +221,6 @@ class TimedChoices(Choices):
         return {"since": f"Since {shown_time(self.since)}", "until": f"Until {shown_time(self.until)}"}
 
     def in_time(self, rows: QuerySet[Any], field: str) -> QuerySet[Any]:
-        """Keep the rows of the time."""
         return within(rows, field, since=moment(self.since), until=moment(self.until))
 
 

@@ -35,7 +35,6 @@ COLOURS = ("bg", "surface", "sunk", "line", "line-strong", "text", "soft", "fain
 @require_GET
 @never_cache
 def components(request: HttpRequest) -> HttpResponse:
-    """Show every component."""
     if not is_staff(request.user):
         raise PermissionDenied
     now = timezone.now()

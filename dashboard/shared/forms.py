@@ -205,7 +205,6 @@ class AnswerForm(forms.Form):
 
     @property
     def stands_days(self) -> int | None:
-        """Give for how many days it is to stand; None when it is not."""
         return int(self.cleaned_data.get("lasts") or STANDS_FOR.days) if self.stands else None
 
     @property

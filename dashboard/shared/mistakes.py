@@ -33,7 +33,6 @@ class MistakePattern:
 
     @property
     def first(self) -> ValidationError:
-        """Give the error that stands for all."""
         return self.errors[0]
 
     @property
@@ -43,7 +42,6 @@ class MistakePattern:
 
     @property
     def number(self) -> int:
-        """Count its errors."""
         return len(self.errors)
 
     @property
@@ -53,7 +51,6 @@ class MistakePattern:
 
     @property
     def title(self) -> str:
-        """Name the mistake for a person."""
         return title_of(self.first)
 
     @property

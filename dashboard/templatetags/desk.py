@@ -163,7 +163,6 @@ def pointer(path: str) -> SafeString:
 
 @register.filter
 def thousands(number: int) -> str:
-    """Write a number that is easy to read."""
     return f"{number:,}"
 
 

@@ -37,7 +37,6 @@ class ToolLine:
 
     @property
     def mode(self) -> str:
-        """Tell whether it is enforced or observed."""
         return mode_of(self.tool, self.tool.name)
 
     @property
@@ -107,7 +106,6 @@ class FailedSample:
 
     @property
     def errors(self) -> tuple[ValidationError, ...]:
-        """Give what was wrong."""
         return tuple(error for error in self.attempt.errors if error.severity is ErrorSeverity.ERROR)
 
     @property
@@ -147,7 +145,6 @@ def list_tools(span: TimeRange, *, search: str = "") -> list[ToolLine]:
 
 
 def read_tool(tool: Tool, span: TimeRange) -> ToolStory:
-    """Read everything about a tool."""
     scope = span.scope(tool)
     found, listed = read_insights(scope, is_by_tool=False), list(tool.versions.order_by("-number")[: MOST_VERSIONS + 1])
     first = found.first_try
@@ -181,7 +178,6 @@ def read_tool(tool: Tool, span: TimeRange) -> ToolStory:
 
 
 def shown_schema(version: ToolVersion) -> Any:
-    """Give the schema as it may be shown."""
     return sanitizer().redact_schema(version.schema)
 
 

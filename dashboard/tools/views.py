@@ -92,7 +92,6 @@ class ToolForm(SchemaForm):
 
 
 def written(schema: Any) -> str:
-    """Write a schema to be edited."""
     return json.dumps(schema, indent=2, ensure_ascii=False)
 
 
@@ -149,7 +148,6 @@ Unusable = (InvalidSchema, UnknownLanguageError, MissingGrammarError, ChildUnava
 @require_GET
 @never_cache
 def tools(request: HttpRequest) -> HttpResponse:
-    """List the tools."""
     span = TimeRange.of(request.GET.get("range", ""), timezone.now())
     search = request.GET.get("q", "").strip()[:MAX_SEARCH]
     lines = list_tools(span, search=search)
@@ -162,7 +160,6 @@ def tools(request: HttpRequest) -> HttpResponse:
 @require_GET
 @never_cache
 def tool(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show one tool."""
     found = _get(pk)
     span = TimeRange.of(request.GET.get("range", ""), timezone.now())
     context = {"tool": found, "story": read_tool(found, span), "span": span, "now": timezone.now(),

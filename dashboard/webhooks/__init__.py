@@ -34,7 +34,6 @@ from retrycontract.usecases.notify.tend_endpoint import (
 @require_GET
 @never_cache
 def webhooks(request: HttpRequest) -> HttpResponse:
-    """List the endpoints."""
     administrators_only(request.user)
     return render(request, "webhooks/webhooks.html", {"lines": list_endpoints()})
 
@@ -81,7 +80,6 @@ def webhook(request: HttpRequest, endpoint_id: str) -> HttpResponse:
 @require_POST
 @never_cache
 def switch_webhook(request: HttpRequest, endpoint_id: str) -> HttpResponse:
-    """Switch an endpoint on or off."""
     administrators_only(request.user)
     found, wanted = _get(endpoint_id), request.POST.get("switch") == "on"
     # An empty address keeps the present one, which nobody is shown.
@@ -153,7 +151,6 @@ class EndpointLine:
 
     @property
     def events(self) -> list[str]:
-        """Name what it is told of."""
         return [event.value for event in _IN_ORDER if event in self.endpoint.events]
 
     @property
@@ -197,7 +194,6 @@ class MessageLine:
 
     @property
     def body(self) -> Any:
-        """Give what is sent."""
         return parse_json(self.message.text)[0]
 
 

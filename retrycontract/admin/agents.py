@@ -17,7 +17,6 @@ from retrycontract.store.models import Agent, ApiKey, GuidanceVersion, LoggedRes
 
 @admin.display(description="scopes", ordering="scopes")
 def scopes_of(key: ApiKey) -> str:
-    """Name what a key may do."""
     return ", ".join(sorted(key.granted))
 
 
@@ -54,11 +53,9 @@ class KeyStateFilter(admin.SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 - Django's
-        """Name the states."""
         return [("active", "Active"), ("revoked", "Revoked"), ("expired", "Expired")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 - Django's
-        """Keep the keys of the chosen state."""
         now = timezone.now()
         match self.value():
             case "active":
@@ -107,7 +104,6 @@ class EndpointPage(Page):
 
     @admin.display(description="events")
     def shown_events(self, endpoint: WebhookEndpoint) -> str:
-        """List what it is told of."""
         return ", ".join(endpoint.events)
 
 
@@ -170,12 +166,10 @@ class GuidanceVersionPage(HistoryPage):
 
     @admin.display(description="text")
     def shown_text(self, version: GuidanceVersion) -> SafeString | str:
-        """Show the text."""
         return block(version.text)
 
     @admin.display(description="arguments")
     def shown_arguments(self, version: GuidanceVersion) -> SafeString | str:
-        """Show corrected arguments."""
         return json_block(version.arguments)
 
     @admin.display(description="patch")

@@ -30,7 +30,6 @@ class OfEscalationPage(HistoryPage):
 
     @admin.display(description="state", ordering="escalation__state")
     def state(self, row: Claim | Snooze | HeldAnswer) -> str:
-        """Say where the escalation stands."""
         return EscalationState(row.escalation.state).label
 
 
@@ -52,7 +51,6 @@ class SnoozePage(OfEscalationPage):
 
     @admin.display(description="reason")
     def shown_reason(self, snooze: Snooze) -> str:
-        """Show why."""
         return line(snooze.reason)
 
 
@@ -74,7 +72,6 @@ class HeldAnswerPage(OfEscalationPage):
 
     @admin.display(description="arguments")
     def shown_arguments(self, held: HeldAnswer) -> SafeString | str:
-        """Show what was corrected."""
         return json_block(held.arguments)
 
 
@@ -90,7 +87,6 @@ class SavedReplyPage(Page):
 
     @admin.display(description="text")
     def shown_text(self, reply: SavedReply) -> SafeString | str:
-        """Show the text."""
         return block(reply.text)
 
 
@@ -118,7 +114,6 @@ class AnswerRecordPage(Page):
 
     @admin.display(description="patch")
     def shown_patch(self, record: AnswerRecord) -> SafeString | str:
-        """Show what was corrected."""
         return json_block(record.patch)
 
 

@@ -222,7 +222,6 @@ class AttemptPage(HistoryPage):
 
     @admin.display(description="errors")
     def shown_errors(self, attempt: Attempt) -> SafeString | str:
-        """Show the errors as they are stored."""
         return json_block(attempt.errors_json or None)
 
 
@@ -278,7 +277,6 @@ class GuidancePage(HistoryPage):
 
     @admin.display(description="arguments")
     def shown_arguments(self, guidance: Guidance) -> SafeString | str:
-        """Show corrected arguments."""
         return json_block(guidance.arguments)
 
     @admin.display(description="patch")
@@ -302,7 +300,6 @@ class EventAdmin(HistoryPage):
 
     @admin.display(description="data")
     def shown_data(self, event: Event) -> SafeString | str:
-        """Show names and numbers."""
         return json_block(event.data or None)
 
 

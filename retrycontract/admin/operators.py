@@ -81,11 +81,9 @@ class RoleFilter(admin.SimpleListFilter):
     parameter_name = "role"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 - Django's
-        """Name the roles."""
         return ROLES
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 - Django's
-        """Keep the operators of the chosen role."""
         return queryset.filter(groups__name=self.value()) if self.value() else queryset
 
 
@@ -185,7 +183,6 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
 
     @admin.display(description="role")
     def shown_role(self, user: User) -> str:
-        """Show the role."""
         return role_of(user) or ("superuser" if user.is_superuser else "none")
 
     @admin.display(description="password")

@@ -76,7 +76,6 @@ class MessagePage(HistoryPage):
 
     @admin.display(description="text")
     def shown_text(self, message: OutboxMessage) -> SafeString | str:
-        """Show the exact text."""
         return block(message.text)
 
     @admin.display(description="last error")
@@ -99,7 +98,6 @@ class DeliveryPage(HistoryPage):
 
     @admin.display(description="endpoint")
     def shown_endpoint(self, delivery: WebhookDelivery) -> str:
-        """Show where it was to go."""
         return str(delivery.message.endpoint)
 
     @admin.display(description="reason")

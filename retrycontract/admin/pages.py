@@ -51,7 +51,6 @@ class BoundedPaginator(_Paginator):
 
     @cached_property
     def count(self) -> int:
-        """Count up to the bound."""
         counted = cast(QuerySet[Any], self.object_list)[: MAX_COUNTED + 1].count()
         return AtLeast(MAX_COUNTED) if counted > MAX_COUNTED else counted
 
@@ -149,11 +148,9 @@ class HistoryInline(_Inline):
         return self.admin_site.has_permission(request)
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
-        """Refuse."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
-        """Refuse."""
         return False
 
 

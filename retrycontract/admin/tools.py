@@ -33,7 +33,6 @@ class DurationField(forms.CharField):
         return f"{seconds // size}{unit}"
 
     def clean(self, value: Any) -> timedelta | None:
-        """Read it."""
         text = super().clean(value)
         try:
             return parse_duration(text) if text else None
@@ -131,7 +130,6 @@ class ToolVersionPage(Page):
 
     @admin.display(ordering="tool__namespace")
     def namespace(self, version: ToolVersion) -> str:
-        """Say whose tool it is."""
         return version.tool.namespace
 
     @admin.display(description="tool", ordering="tool__name")

@@ -20,7 +20,6 @@ Form = TypeVar("Form", bound=BaseModel)
 
 
 def links(call: Call) -> schemas.Links:
-    """Give the addresses of a call."""
     base = f"{PREFIX}/calls/{call.public_id}"
     return schemas.Links(self=base, wait=f"{base}/wait?for=guidance", guidance=f"{base}/guidance")
 
@@ -78,7 +77,6 @@ def summary(found: Call) -> schemas.CallSummary:
 
 
 def call(found: Call) -> schemas.CallOut:
-    """Give a call with its history."""
     return schemas.CallOut(
         **dict(summary(found)),
         version=found.version.number if found.version else None,

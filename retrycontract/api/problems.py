@@ -162,7 +162,6 @@ class Problem(Exception):  # noqa: N818 - the RFC's word for it
 
 
 def problem_response(status: int, code: str, detail: str, **extra: Any) -> HttpResponse:
-    """Write a problem document."""
     body = {
         "type": f"urn:retrycontract:problem:{code}",
         "title": TITLES.get(status, "Error"),

@@ -118,7 +118,6 @@ class FeedbackIn(BaseModel):
 
     @property
     def options(self) -> FeedbackOptions:
-        """Give them to the contract."""
         return FeedbackOptions(self.form, self.max_length)
 
 

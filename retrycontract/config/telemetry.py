@@ -57,7 +57,6 @@ def send_as_asked(extras: str) -> None:
 
 
 def is_on() -> bool:
-    """Tell whether there is a collector."""
     return bool(_collector)
 
 

@@ -124,7 +124,6 @@ RANGES: dict[str, tuple[int, int]] = {
 
 
 def _problem(name: str, value: Any) -> str | None:
-    """Say what is wrong with one value, or None."""
     if name in RANGES:
         low, high = RANGES[name]
         if type(value) is not int or not low <= value <= high:

@@ -74,7 +74,6 @@ class Budget:
 
     @property
     def is_used_up(self) -> bool:
-        """Tell whether no attempt is left."""
         return self.made >= self.allowed
 
     @property

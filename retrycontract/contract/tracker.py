@@ -217,7 +217,6 @@ class TrackedCalls:
         self._lock = threading.Lock()
 
     def get(self, call_id: str) -> TrackedCall | None:
-        """Give the open call of that id."""
         with self._lock:
             return self._calls.get(call_id)
 
@@ -250,7 +249,6 @@ class TrackedCalls:
                 self._buckets.setdefault(bucket, {})[call.call_id] = call
 
     def end(self, call: TrackedCall) -> None:
-        """Forget a call."""
         with self._lock:
             self._forget(call)
 

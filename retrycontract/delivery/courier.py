@@ -194,7 +194,6 @@ class Courier:
     """Carry a message out by its channel."""
 
     def deliver(self, message: OutboxMessage) -> int | None:
-        """Hand a message to its receiver, within seconds; raises UndeliveredError."""
         channel = Channel(message.channel)
         match channel:
             case Channel.WEBHOOK:

@@ -65,7 +65,6 @@ class ClientPatience:
 
     @property
     def left(self) -> float:
-        """Give the seconds that remain."""
         return max(self.until - anyio.current_time(), 0)
 
 

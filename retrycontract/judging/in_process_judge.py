@@ -111,7 +111,6 @@ class InProcessJudge:
         return None
 
     def cancel(self, call_id: str) -> Steps[None]:  # noqa: ARG002 - it is forgotten with its contract
-        """Do nothing."""
         yield from ()
 
     def tools(self, kind: Kind | None = None) -> Steps[dict[str, str]]:
@@ -120,7 +119,6 @@ class InProcessJudge:
         return {tool.name: tool.description for tool in self.registered.values() if kind in (None, tool.kind)}
 
     def tool(self, name: str) -> Steps[Tool]:
-        """Give a tool as it was registered."""
         yield from ()
         return self.registered[name]
 

@@ -146,7 +146,6 @@ class ServiceJudge:
         return answer
 
     def cancel(self, call_id: str) -> Steps[None]:
-        """Cancel the call at the service."""
         yield partial(self.client.cancel, call_id)
 
     def tools(self, kind: Kind | None = None) -> Steps[dict[str, str]]:

@@ -195,7 +195,6 @@ def compile_here(request: tuple[str, str]) -> list[list[Any]]:
 
 
 def read_json_file(source: str) -> Iterator[SourceFault]:
-    """Find the fault of a JSON file."""
     value, fault = parse_json(source.removeprefix("\ufeff"))
     if fault is not None:
         place = f" at line {fault.line}, column {fault.column}"

@@ -110,7 +110,6 @@ class Asker:
 
     @classmethod
     def of(cls, model: Model, options: Any) -> Asker:
-        """Read a loop's options."""
         return cls(
             model,
             options["sleep"],
@@ -210,7 +209,6 @@ class ExtractionMetrics:
 
 
 def measure(account: Account, *, attempts: int, seconds: float) -> ExtractionMetrics:
-    """Sum up a run."""
     usages = [completion.usage for completion in account.completions]
     reported = [usage for usage in usages if usage is not None]
     # One completion without a report and all is estimated: a part that was reported is no total.

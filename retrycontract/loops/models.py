@@ -151,7 +151,6 @@ class CallableModel:
 
 
 def as_model(model: Model | Callable[..., Any]) -> Model:
-    """Take a model as it is, and make one of a callable."""
     if hasattr(model, "complete"):
         return model
     if not callable(model):

@@ -140,7 +140,6 @@ class _Generation:
         )
 
     def judge(self, run: Runner | None = None) -> Judge:
-        """Choose who judges the attempts."""
         options = self._options
         return judge_for(
             options.get("contract"), origin="loop", max_attempts=self._max_attempts,

@@ -54,7 +54,6 @@ class SqliteCopies:
     suffix: str = ".sqlite3"
 
     def write(self, draft: Path) -> None:
-        """Write everything as it is at one moment; raises CopyError."""
         if not self.database.exists():
             raise CopyError(
                 f"There is no database yet at {self.database}: is RETRYCONTRACT_DATA_DIR the right folder? "
@@ -78,7 +77,6 @@ class SqliteCopies:
                 shutil.copyfileobj(file, out)
 
     def migrations_in(self, copy: Path) -> set[tuple[str, str]]:
-        """List the migrations of a copy that is whole; raises NotOursError."""
         if not copy.is_file():
             raise NotOursError("there is no such file")
         try:
@@ -162,7 +160,6 @@ class PostgresqlCopies:
     suffix: str = ".dump"
 
     def write(self, draft: Path) -> None:
-        """Write everything as it is at one moment; raises CopyError."""
         self._run("pg_dump", *DUMPED, "--file", str(draft))
 
     def stream(self, out: IO[bytes]) -> None:
@@ -170,7 +167,6 @@ class PostgresqlCopies:
         self._run("pg_dump", *DUMPED, out=out)
 
     def migrations_in(self, copy: Path) -> set[tuple[str, str]]:
-        """List the migrations of a copy that is whole; raises NotOursError."""
         if not copy.is_file():
             raise NotOursError("there is no such file")
         try:

@@ -53,7 +53,6 @@ class UpstreamProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop it."""
         self.stop()
 
     @property

@@ -57,13 +57,11 @@ class ClientStream:
         return self.dropped + len(self._held)
 
     def behind(self, number: int) -> list[tuple[int, str]]:
-        """List the messages behind a number."""
         first = max(number - self.dropped, 0)
         return [(self.dropped + at + 1, text) for at, (text, _) in enumerate(self._held) if at >= first]
 
     @property
     def answers(self) -> list[str]:
-        """List what answers requests."""
         return [text for text, is_answer in self._held if is_answer]
 
     async def put(self, text: str, answered: str | None = None) -> None:
@@ -99,7 +97,6 @@ class ClientStream:
         self.stir()
 
     async def changed(self) -> None:
-        """Wait for the next change."""
         await self._changed.wait()
 
     def stir(self) -> None:
@@ -201,7 +198,6 @@ class ClientStreams:
         return len(self._open) >= MOST_OPEN
 
     def open(self, headers: Headers, asked: Sequence[Message]) -> ClientStream:
-        """Open the stream that answers a POST."""
         self._opened += 1
         stream = ClientStream(str(self._opened), headers, asked)
         self._open[stream.name] = stream

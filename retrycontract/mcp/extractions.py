@@ -57,15 +57,12 @@ class ExtractionRequest:
 
     @property
     def name(self) -> str:
-        """Name the extraction."""
         return self.tool.name
 
     def conforms(self, data: Any) -> bool:
-        """Tell whether the data may be submitted."""
         return Examiner(self.tool, is_kept=True).examine(as_text(data)).is_valid
 
     def example(self) -> str:
-        """Write a sample for the model."""
         found = example_of(compiled_or_apart(self.tool))
         if not found.conforms:
             return f"There is no example: {found.problem}"
@@ -84,7 +81,6 @@ class Extractions:
         self._judge = judge
 
     async def listed(self) -> list[types.Tool]:
-        """Declare three tools for each extraction."""
         listed: list[types.Tool] = []
         for name in await settled(self._judge.tools(Kind.EXTRACTION)):
             takes = data_input((await settled(self._judge.tool(name))).input_schema)

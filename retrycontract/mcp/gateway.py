@@ -47,7 +47,6 @@ class CallOrder:
 
     @property
     def is_free(self) -> bool:
-        """Tell whether nobody is in the line."""
         return not self._waiting
 
     def take(self) -> anyio.Event:
@@ -253,7 +252,6 @@ class Gateway:
         await self._answer(messages.refusal(request, ToolResult("", text)))
 
     async def from_upstream(self, line: str) -> None:
-        """Take a line of the upstream's."""
         try:
             read = messages.read_line(line)
         except UnreadableMessageError as error:
@@ -329,16 +327,13 @@ class Gateway:
         self._upstream_listens.set()
 
     def awaits(self, key: str) -> bool:
-        """Tell whether a request still waits for its answer."""
         return key in self._forwarded or self._listing.awaits(key)
 
     def forget(self, key: str) -> None:
-        """Expect no answer: whoever asked has got one in another way."""
         self._forwarded.pop(key, None)
         self._listing.lose(key)
 
     async def give_up(self, key: str, text: str) -> None:
-        """Answer a request that the upstream will not answer."""
         forwarded = self._forwarded.pop(key, None)
         if forwarded is None:
             self._listing.lose(key)

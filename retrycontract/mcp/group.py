@@ -107,7 +107,6 @@ class ServerMember:
         return await self.tell(message.text)
 
     async def from_upstream(self, line: str) -> None:
-        """Take a message of the server's."""
         try:
             read = messages.read_line(line)
         except UnreadableMessageError as error:
@@ -120,16 +119,13 @@ class ServerMember:
                 await self._group.receiver.from_upstream(self._group.named(message, self).text)
 
     def awaits(self, key: str) -> bool:
-        """Tell whether a request still waits for its answer."""
         return key in self._asked or self.questions.awaits(key)
 
     def forget(self, key: str) -> None:
-        """Expect no answer."""
         self._asked.discard(key)
         self.questions.lose(key)
 
     async def give_up(self, key: str, text: str) -> None:
-        """Answer a request that the server will not answer."""
         self._reason = text
         self.questions.lose(key)
         if key in self._asked:
@@ -137,7 +133,6 @@ class ServerMember:
             await self._group.receiver.give_up(key, text)
 
     async def upstream_ended(self) -> None:
-        """Answer whoever waits for this server."""
         logger.error("The MCP server %r has ended", self.name)
         self.questions.give_up()
         for key in list(self._asked):
@@ -184,7 +179,6 @@ class ServerGroup:
                 self._tasks.start_soon(member.connection.listen)
 
     async def close(self) -> None:
-        """Take leave of every server."""
         self.is_closed = True
         self._ended.set()
         async with anyio.create_task_group() as leaving:
@@ -193,7 +187,6 @@ class ServerGroup:
                     leaving.start_soon(member.connection.close)
 
     async def send(self, text: str) -> bool:
-        """Take what the client sends to where it belongs."""
         read = messages.read_line(text)
         for message in [read] if isinstance(read, Message) else read or []:
             if message.method in OF_A_NAME and message.is_request:

@@ -67,13 +67,11 @@ class Message:
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """Give the parameters by name."""
         params = self.value.get("params")
         return params if isinstance(params, dict) else {}
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """Give a request's `_meta`."""
         meta = self.params.get("_meta")
         return meta if isinstance(meta, dict) else {}
 
@@ -84,7 +82,6 @@ class Message:
 
     @property
     def is_call(self) -> bool:
-        """Tell whether a tool is called by its name."""
         return self.method == "tools/call" and isinstance(self.params.get("name"), str)
 
     @property

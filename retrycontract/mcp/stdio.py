@@ -168,7 +168,6 @@ class ProcessConnection:
         self._open_pipes()
 
     def bind(self, receiver: Receiver, tasks: TaskGroup) -> None:
-        """Say who gets the messages."""
         self._receiver, self._tasks = receiver, tasks
 
     async def send(self, text: str) -> bool:
@@ -199,7 +198,6 @@ class ProcessConnection:
         """Do nothing: over a pipe everything arrives."""
 
     async def close(self) -> None:
-        """Stop the server."""
         self._is_closed = True
         await run_sync(self._upstream.stop)
 

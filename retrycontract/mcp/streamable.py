@@ -102,7 +102,6 @@ class HttpConnection:
         self._asking: dict[str, anyio.CancelScope] = {}
 
     def bind(self, receiver: Receiver, tasks: TaskGroup) -> None:
-        """Say who gets the messages, and where requests wait for their answers."""
         self._receiver, self._tasks = receiver, tasks
 
     async def send(self, text: str) -> bool:
@@ -158,7 +157,6 @@ class HttpConnection:
         return self._http.stream("GET", self._server.url, headers=self._head(last_id=last_id))
 
     async def hand_on(self, data: bytes) -> None:
-        """Give the receiver a message."""
         text = data.decode("utf-8", "surrogateescape")
         if self._version is None:
             # The answer to `initialize` says which version each request has to name.

@@ -60,7 +60,6 @@ class Toolbox:
         return self._tools.get(name, {}).get("outputSchema")
 
     def has_changed(self) -> None:
-        """Note that the upstream says that its list has changed."""
         self._changes += 1
 
     def read_along(self, request: Message, response: Message) -> None:
@@ -179,7 +178,6 @@ class ToolListing:
 
 
 def own_id() -> str:
-    """Make an id for a request of ours."""
     # The client numbers its own requests as it likes, and the upstream sees both.
     return f"retrycontract-{uuid.uuid4().hex}"
 

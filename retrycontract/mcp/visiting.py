@@ -137,7 +137,6 @@ async def read_body(receive: Any, limit: int, seconds: float) -> bytes:
 
 
 async def answer(send: Any, status: int, headers: dict[bytes, bytes], body: bytes = b"") -> None:
-    """Send a whole answer."""
     sized = [*headers.items(), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": sized})
     await send({"type": "http.response.body", "body": body})

@@ -50,7 +50,6 @@ class AnthropicMessages:
         )  # fmt: skip
 
     def read(self, body: wire.Body) -> wire.ModelAnswer:
-        """Read the blocks."""
         blocks, usage, finish = body.get("content"), body.get("usage"), body.get("stop_reason")
         if body.get("type", "message") != "message" or not isinstance(blocks, list):
             raise ValueError("the answer is no message")
@@ -109,7 +108,6 @@ class AnthropicMessages:
         return body if answer.usage is None else body | {"usage": answer.usage}
 
     def stream(self, terms: wire.Terms) -> wire.AnswerStream:
-        """Begin an answer that comes as blocks."""
         return MessageStream(holds_text=terms.output is not None or bool(terms.must_call) or terms.rescues)
 
     def error(self, status: int, message: str) -> wire.Body:
@@ -118,16 +116,13 @@ class AnthropicMessages:
         return {"type": "error", "error": {"type": kind, "message": message}}
 
     def error_event(self, error: wire.Body) -> bytes:
-        """Give the event `error`."""
         return wire.event({"type": "error"} | error, "error")
 
     def history(self, request: wire.Body) -> list[Any]:
-        """Give the messages."""
         messages = request.get("messages")
         return messages if isinstance(messages, list) else []
 
     def said(self, body: wire.Body, text: str) -> list[Any]:
-        """Give the blocks as one message."""
         calls = [block for block in body["content"] if block.get("type") == "tool_use"]
         return [{"role": "assistant", "content": [{"type": "text", "text": text}, *calls]}]
 
@@ -201,7 +196,6 @@ class MessageStream:
         return wire.text_of(before)
 
     def body(self) -> wire.Body | None:
-        """Give the message; without its stop reason it broke off."""
         # Without an end nobody knows whether another block was still to come.
         if self._end.get("stop_reason") is None:
             return None

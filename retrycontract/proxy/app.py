@@ -60,7 +60,6 @@ class Proxy:
         self.rescued: Counter[tuple[str, str]] = Counter()
 
     async def close(self) -> None:
-        """Close the connections to the upstream."""
         await self._upstream.close()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

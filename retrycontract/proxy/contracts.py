@@ -38,7 +38,6 @@ class JudgingSettings:
     configuration: RetryConfiguration = field(default_factory=RetryConfiguration)
 
     def mode_of(self, tool_name: str) -> Mode:
-        """Give the mode of one tool."""
         mode: Mode = self.configuration.overrides_of(tool_name).get("mode", self.mode)
         return mode
 
@@ -59,7 +58,6 @@ class RequestContract:
         return name not in self.faults
 
     def knows(self, name: str) -> bool:
-        """Tell whether the request declares it."""
         return name in self.names
 
     async def cancel(self, call_id: str) -> None:

@@ -242,7 +242,6 @@ class LiteralReader:
         return found
 
     def value(self) -> Any:
-        """Read one value."""
         for quote in self._quotes:
             if self.take(quote):
                 return self._quoted(quote)

@@ -107,7 +107,6 @@ class OpenAIChat:
         }
 
     def told(self, request: wire.Body, text: str) -> wire.Body:
-        """Add a message of the user's."""
         return {**request, "messages": [*self.history(request), wire.user_message(text)]}
 
     def final(self, answer: wire.FinalAnswer) -> wire.Body:
@@ -125,7 +124,6 @@ class OpenAIChat:
         return body if answer.usage is None else body | {"usage": answer.usage}
 
     def stream(self, terms: wire.Terms) -> wire.AnswerStream:
-        """Begin an answer that comes as chunks."""
         holds_text = terms.output is not None or bool(terms.must_call)
         return ChatStream(holds_text=holds_text, watches=terms.rescues)
 
@@ -138,12 +136,10 @@ class OpenAIChat:
         return wire.event(error)
 
     def history(self, request: wire.Body) -> list[Any]:
-        """Give the messages."""
         messages = request.get("messages")
         return messages if isinstance(messages, list) else []
 
     def said(self, body: wire.Body, text: str) -> list[Any]:
-        """Give the message."""
         return [{**body["choices"][0]["message"], "content": text}]
 
 
@@ -261,7 +257,6 @@ class ChatStream:
 
     @property
     def spoken(self) -> str:
-        """Give the text before what is held."""
         return "".join(self._spoken)
 
     def _take_chunk(self, chunk: wire.Body) -> None:

@@ -106,7 +106,6 @@ class OpenAIResponses:
         return {**request, "input": [*_items(request), *items, *told]}
 
     def told(self, request: wire.Body, text: str) -> wire.Body:
-        """Add a message of the user's."""
         return {**request, "input": [*_items(request), wire.user_message(text)]}
 
     def final(self, answer: wire.FinalAnswer) -> wire.Body:
@@ -119,7 +118,6 @@ class OpenAIResponses:
         return body if answer.usage is None else body | {"usage": answer.usage}
 
     def stream(self, terms: wire.Terms) -> wire.AnswerStream:
-        """Begin an answer that comes as events."""
         return ResponseStream(self, holds_text=terms.output is not None or bool(terms.must_call) or terms.rescues)
 
     def error(self, status: int, message: str) -> wire.Body:
@@ -137,7 +135,6 @@ class OpenAIResponses:
         return _items(request)
 
     def said(self, body: wire.Body, text: str) -> list[Any]:  # noqa: ARG002 - a stream's last event has all its items
-        """Give the items."""
         return list(body["output"])
 
 

@@ -97,7 +97,6 @@ class Upstream:
         )
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._http.aclose()
 
     @asynccontextmanager

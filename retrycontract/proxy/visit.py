@@ -62,7 +62,6 @@ class ClientVisit:
         return b"".join(parts)
 
     async def gone(self) -> None:
-        """Return when the client has left."""
         await self._is_read.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass

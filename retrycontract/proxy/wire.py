@@ -354,17 +354,14 @@ def id_of(call: Body, name: str) -> str:
 
 
 def new_id() -> str:
-    """Make the id of a call."""
     return f"call_{token_hex(12)}"
 
 
 def event(document: Body, name: str = "") -> bytes:
-    """Write an event of a stream."""
     return f"{f'event: {name}' + chr(10) if name else ''}data: {json.dumps(document)}\n\n".encode()
 
 
 def openai_error(status: int, message: str) -> Body:
-    """Give an error as OpenAI's APIs have it."""
     kind = "invalid_request_error" if status < 500 else "server_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": "retrycontract"}}
 
@@ -376,7 +373,6 @@ def tells_error(document: Any) -> bool:
 
 
 def user_message(text: str) -> Body:
-    """Give a message of the user's."""
     return {"role": "user", "content": text}
 
 

@@ -24,12 +24,10 @@ def new_id(prefix: str) -> str:
 
 
 def new_call_id() -> str:
-    """Make the public id of a call."""
     return new_id("call")
 
 
 def new_escalation_id() -> str:
-    """Make the public id of an escalation."""
     return new_id("esc")
 
 
@@ -39,7 +37,6 @@ def new_message_id() -> str:
 
 
 def new_endpoint_id() -> str:
-    """Make the public id of a webhook endpoint."""
     return new_id("ep")
 
 
@@ -54,7 +51,6 @@ class JSONText(models.TextField):  # type: ignore[type-arg]  # the class takes n
         _pyi_private_get_type: Any
 
     def from_db_value(self, value: str | None, *_: Any) -> Any:
-        """Parse what the database holds."""
         return None if value is None else json.loads(value)
 
     def to_python(self, value: Any) -> Any:
@@ -101,7 +97,6 @@ class Block(models.Func):
     template = "(%(expressions)s >> 12)"
 
     def as_sqlite(self, compiler: Any, connection: Any, **_: Any) -> Any:  # noqa: ARG002 - Django's signature
-        """Write the key."""
         return compiler.compile(self.get_source_expressions()[0])
 
 
@@ -132,7 +127,6 @@ class Among(models.lookups.In):
         return list(self.rhs)
 
     def as_postgresql(self, compiler: Any, connection: Any) -> Any:
-        """Write them as an array."""
         if not self.rhs:
             raise EmptyResultSet
         key, parameters = self.process_lhs(compiler, connection)
@@ -140,5 +134,4 @@ class Among(models.lookups.In):
 
 
 def literals(values: Iterable[str]) -> list[SqlLiteral]:
-    """Write several."""
     return [SqlLiteral(str(value)) for value in values]

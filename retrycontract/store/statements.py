@@ -64,7 +64,6 @@ class Written:
     read: Callable[[Sequence[Any]], Any] = tuple
 
     def run(self, cursor: Any, values: dict[str, Any]) -> None:
-        """Execute it with the values of one run."""
         cursor.execute(self.sql, [values[each.name] if isinstance(each, Given) else each for each in self.parameters])
 
 
@@ -99,7 +98,6 @@ class Statement(Generic[Row]):
         return next(iter(self.rows(**values)), None)
 
     def exists(self, **values: Any) -> bool:
-        """Tell whether the queryset finds anything."""
         written = self._written_for("exists", lambda query: _plain(query.exists()))
         with connection.cursor() as cursor:
             written.run(cursor, _adapted(values))

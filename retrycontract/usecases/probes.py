@@ -59,7 +59,6 @@ class Readiness:
         return "ready" if is_well else "degraded"
 
     def to_json(self) -> dict[str, Any]:
-        """Write it for probes and people."""
         return {
             "status": self.status,
             "database": ("ok" if self.is_writable else "takes no writes") if self.is_database_there else "no answer",

@@ -42,7 +42,6 @@ class NamePatterns:
             self._set.Compile()
 
     def matching(self, name: str) -> list[str]:
-        """List the patterns that the name matches."""
         positions = sorted(self._set.Match(name) or ()) if self._read else ()
         return [*(self._read[position] for position in positions), *self.unreadable]
 

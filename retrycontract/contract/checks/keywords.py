@@ -54,7 +54,6 @@ def unknown_fields(
 
 
 def deprecated_field(pointer: str, sanitizer: ValueSanitizer) -> ValidationError:
-    """Warn that a field is deprecated."""
     return ValidationError(
         error_code=ErrorCode.CONSTRAINT_VIOLATION,
         field_path=sanitizer.redact_pointer(pointer),

@@ -244,11 +244,9 @@ class Plain:
         return text
 
     def name(self, text: str) -> str:
-        """Put a name between quotes."""
         return f"'{text}'"
 
     def block(self, lines: Sequence[str]) -> str:
-        """Indent quoted lines."""
         return "\n".join(f"    {line}" for line in lines)
 
 
@@ -256,15 +254,12 @@ class Slack(Plain):
     """Write for Slack and what is compatible with it: what others wrote stands in code, where nothing is special."""
 
     def strong(self, text: str) -> str:
-        """Make it bold."""
         return f"*{text}*"
 
     def name(self, text: str) -> str:
-        """Put a name into code."""
         return f"`{_literal(text)}`"
 
     def block(self, lines: Sequence[str]) -> str:
-        """Put quoted lines into a block of code."""
         return "\n".join(("```", *(_literal(line) for line in lines), "```"))
 
 

@@ -81,7 +81,6 @@ class ParsedFeedback:
 
     @property
     def codes(self) -> tuple[ErrorCode, ...]:
-        """List the codes, in the order of the text."""
         return tuple(code for code, _ in self.errors)
 
     @property
@@ -119,7 +118,6 @@ def shown_name(name: str) -> str:
 
 
 def first_line(kind: str, name: str, attempt: int, max_attempts: int) -> str:
-    """Write the line that every feedback begins with."""
     return f"Validation failed for {kind} '{shown_name(name)}' (attempt {attempt}/{max_attempts}):"
 
 

@@ -27,7 +27,6 @@ class ErrorGroup:
 
     @property
     def advised(self) -> ValidationError:
-        """Give the error with the advice for all of them."""
         if not self.are_fields:
             return self.error
         return replace(self.error, hint=f"remove '{_name(self.error)}' and the other unknown fields")

@@ -49,7 +49,6 @@ class SlipFound:
 
     @property
     def where(self) -> str:
-        """Name the place."""
         return f"line {self.line}, column {self.column}"
 
 

@@ -296,7 +296,6 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
-        """Give the whole, in seconds."""
         return (self.valid + self.explaining) / SECOND
 
 

@@ -106,7 +106,6 @@ def read_document(schema: object, *, is_bounded: bool = True) -> Schema:
 
 
 def pointer_of(trail: Trail) -> str:
-    """Write a trail as a JSON Pointer."""
     steps: list[str | int] = []
     while trail is not None:
         trail, step = trail

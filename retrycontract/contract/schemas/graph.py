@@ -70,7 +70,6 @@ class SchemaPlace:
 
     @property
     def pointer(self) -> str:
-        """Give the JSON Pointer of the place."""
         return pointer_of(self.trail)
 
 

@@ -20,11 +20,9 @@ class Command(BaseCommand):
     help = "Copy the database to a new file (- is standard output) while the service runs; the keys are not in it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the file."""
         parser.add_argument("file", type=Path)
 
     def handle(self, *_: Any, file: Path, **__: Any) -> None:
-        """Write the copy."""
         is_piped = str(file) == STANDARD
         try:
             if is_piped:

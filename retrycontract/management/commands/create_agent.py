@@ -38,7 +38,6 @@ class Command(BaseCommand):
         expires_after: timedelta | None,
         **__: Any,
     ) -> None:
-        """Make the key."""
         now = timezone.now()
         try:
             agent = admit_agent(name, namespace, now=now, actor=ACTOR, door=Door.COMMAND)
@@ -52,7 +51,6 @@ class Command(BaseCommand):
 
 
 def scopes_in(text: str) -> tuple[Scope, ...]:
-    """Read scopes with commas between them."""
     try:
         return tuple(Scope(word.strip()) for word in text.split(","))
     except ValueError:
@@ -60,7 +58,6 @@ def scopes_in(text: str) -> tuple[Scope, ...]:
 
 
 def duration_in(text: str) -> timedelta:
-    """Read how long a key holds."""
     try:
         return parse_duration(text)
     except ValueError as error:

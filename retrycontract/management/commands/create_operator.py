@@ -30,12 +30,10 @@ class Command(BaseCommand):
     help = "Make an operator and print a random password: one line, shown this once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the name and the role."""
         parser.add_argument("name")
         parser.add_argument("--role", choices=[role.value for role in Role], default=Role.OPERATOR.value)
 
     def handle(self, *_: Any, name: str, role: str, **__: Any) -> None:
-        """Make the operator."""
         try:
             self.stdout.write(create_operator(name, Role(role)))
         except ValidationError as error:

@@ -61,11 +61,9 @@ class Command(BaseCommand):
     requires_system_checks = ()  # they need what is examined here
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the form of the answer."""
         parser.add_argument("--json", action="store_true", dest="as_json", help="print a JSON list instead")
 
     def handle(self, *_: Any, as_json: bool, **__: Any) -> None:
-        """Look and tell."""
         findings = examine(timezone.now())
         if as_json:
             self.stdout.write(json.dumps([asdict(finding) for finding in findings], indent=2))

@@ -29,8 +29,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_: Any, file: Path, with_sealed: bool, verbosity: int, **__: Any) -> None:
-        """Write the file and say what is in it."""
-
         def tell(model: str, count: int) -> None:
             if verbosity > 1 and str(file) != STANDARD:
                 self.stdout.write(f"{model}: {count} rows")

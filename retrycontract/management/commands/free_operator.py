@@ -21,12 +21,10 @@ class Command(BaseCommand):
     help = "Let an operator try again at once after too many failed logins, or in without a second factor that is lost."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the name."""
         parser.add_argument("name")
         parser.add_argument("--second-factor", action="store_true", help="take the second factor away")
 
     def handle(self, *_: Any, name: str, second_factor: bool, **__: Any) -> None:
-        """Free the operator."""
         operator = User.objects.filter(username=name).first()
         if operator is None:
             raise CommandError(f"There is no operator {name}.")

@@ -19,11 +19,9 @@ class Command(BaseCommand):
     help = "Take in what 'export' wrote (- is standard input), into an empty, migrated database: everything or nothing."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the file."""
         parser.add_argument("file", type=Path)
 
     def handle(self, *_: Any, file: Path, **__: Any) -> None:
-        """Read the file and say what came in."""
         try:
             with standard_input_or(file) as given:
                 counts = import_from(given, now=timezone.now())

@@ -29,7 +29,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_: Any, since: datetime | None, **__: Any) -> None:
-        """Recount and say how much."""
         whole = first_whole_hour()
         if since and whole and since < whole:
             told = f"Say --since {whole:%Y-%m-%dT%H} or later, or nothing."

@@ -25,7 +25,6 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="replace what the database holds; a copy of it is kept")
 
     def handle(self, *_: Any, file: Path, yes: bool, **__: Any) -> None:
-        """Restore and say what to do next."""
         try:
             with sole_service(settings.RETRYCONTRACT.data_dir), standard_input_or(file) as given:
                 kept = restore(given, now=timezone.now(), may_replace=yes)

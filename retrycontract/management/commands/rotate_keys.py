@@ -28,11 +28,9 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the step."""
         parser.add_argument("step", choices=STEPS)
 
     def handle(self, *_: Any, step: str, **__: Any) -> None:
-        """Take the step and say which one follows."""
         keys: list[str] = settings.RETRYCONTRACT.encryption_keys
         {"make": self._make, "reseal": self._reseal, "retire": self._retire}[step](keys)
 

@@ -66,7 +66,6 @@ class Command(BaseCommand):
 
 
 def database_size() -> int:
-    """Give the size of the database in bytes."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("SELECT pg_database_size(current_database())")

@@ -27,7 +27,6 @@ class Finding:
 
 
 def ok(name: str, text: str) -> Finding:
-    """Find it in order."""
     return Finding(Level.OK, name, text)
 
 

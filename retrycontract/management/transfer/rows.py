@@ -146,12 +146,10 @@ def label(model: type[Model]) -> str:
 
 
 def references(model: type[Model]) -> list[ForeignKey[Any, Any]]:
-    """List a model's references to rows."""
     return [field for field in model._meta.concrete_fields if isinstance(field, ForeignKey)]
 
 
 def links(model: type[Model]) -> list[ManyToManyField[Any, Any]]:
-    """List a model's sets of rows."""
     return list(model._meta.local_many_to_many)
 
 

@@ -147,7 +147,6 @@ class ApiKey(models.Model):
         return frozenset(scope for scope in Scope if words <= UNLIMITED or scope in words)
 
     def state_at(self, now: datetime) -> KeyState:
-        """Tell whether the key opens the door."""
         if self.revoked_at is not None:
             return KeyState.REVOKED
         return KeyState.EXPIRED if self.expires_at is not None and self.expires_at <= now else KeyState.ACTIVE

@@ -48,7 +48,6 @@ class AnswerRecordQuerySet(models.QuerySet["AnswerRecord"]):
     """Keep and find records."""
 
     def about(self, mistake: Mistake) -> AnswerRecordQuerySet:
-        """Keep the answers to a mistake."""
         return self.filter(**asdict(mistake))
 
     def count_given(self, mistake: Mistake, decision: Decision, text: str, patch: Any, now: datetime) -> AnswerRecord:
@@ -106,7 +105,6 @@ class StandingHintQuerySet(models.QuerySet["StandingHint"]):
     """Find hints and count what they are good for."""
 
     def about(self, mistake: Mistake) -> StandingHintQuerySet:
-        """Keep the hints for a mistake."""
         return self.filter(**asdict(mistake))
 
     def on(self) -> StandingHintQuerySet:
@@ -161,7 +159,6 @@ class StandingHint(models.Model):
 
     @property
     def mistake(self) -> Mistake:
-        """Name what it is for."""
         return Mistake(self.namespace, self.tool_name, self.fingerprint)
 
     def is_active(self, now: datetime) -> bool:

@@ -279,7 +279,6 @@ class Attempt(models.Model):
 
     @property
     def is_waiting(self) -> bool:
-        """Tell whether the attempt has no verdict yet."""
         return self.state in AttemptState.waiting()
 
 

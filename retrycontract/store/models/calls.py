@@ -60,11 +60,9 @@ class CallQuerySet(models.QuerySet["Call"]):
         return self.filter(agent=agent)
 
     def open(self) -> CallQuerySet:
-        """Keep the calls that have not ended."""
         return self.exclude(state__in=literals(ENDED))
 
     def in_states(self, *states: str) -> CallQuerySet:
-        """Keep the calls in some states."""
         found = self.filter(state__in=literals(states))
         # With the condition of the index of states, which SQLite does not take otherwise.
         return found if CallState.VALID in states else found.exclude(state=SqlLiteral(CallState.VALID.value))

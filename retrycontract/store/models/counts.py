@@ -62,7 +62,6 @@ class Source(NamedTuple):
     model: str
 
     def label(self, head: str) -> str:
-        """Write the label of what is counted by source."""
         return APART.join((head, *self))
 
 
@@ -177,12 +176,10 @@ class Rollup(models.Model):
 
     @property
     def count(self) -> Count:
-        """Name the counter that this is a part of."""
         return Count(self.hour, self.namespace, self.tool_name, self.measure, self.label)
 
 
 def hour_of(moment: datetime) -> datetime:
-    """Give the hour that a moment belongs to."""
     return moment.replace(minute=0, second=0, microsecond=0)
 
 
@@ -285,7 +282,6 @@ class Summary(models.Model):
 
     @classmethod
     def of_tools(cls, span: SummarySpan, at: datetime, tally: Tally) -> Iterable[Summary]:
-        """Sum up each tool."""
         by_tool: dict[tuple[str, str], Tally] = defaultdict(Counter)
         for count, amount in tally.items():
             by_tool[count.namespace, count.tool_name][count] += amount

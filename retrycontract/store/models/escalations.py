@@ -173,7 +173,6 @@ class HeldAnswer(models.Model):
 
     @property
     def given_at(self) -> datetime:
-        """Tell when the operator sent it."""
         return self.held_at
 
     @property
@@ -285,7 +284,6 @@ def free_calls(now: datetime) -> CallQuerySet:
 
 
 def claimed_calls(operator_id: int, now: datetime) -> CallQuerySet:
-    """Give what an operator has taken on."""
     return unanswered_calls().filter(pk__in=_calls_of(Claim.objects.active(now).filter(operator=operator_id)))
 
 

@@ -103,11 +103,9 @@ class EventQuerySet(models.QuerySet["Event"]):
         return [EventRow(pk, in_order or stored_at < now - APPEARS_WITHIN) for pk, stored_at, now in rows]
 
     def update(self, **_: Any) -> NoReturn:
-        """Refuse."""
         raise AppendOnlyError("events are never changed")
 
     def delete(self) -> NoReturn:
-        """Refuse."""
         raise AppendOnlyError("events are never deleted")
 
 
@@ -152,7 +150,6 @@ class Event(models.Model):
         super().save(*args, **kwargs)
 
     def delete(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse."""
         raise AppendOnlyError("events are never deleted")
 
     @classmethod

@@ -36,7 +36,6 @@ class ToolQuerySet(models.QuerySet["Tool"]):
         return list(following.order_by("name")[:size])
 
     def names(self, namespace: str) -> list[str]:
-        """List the names that are known in a namespace."""
         return list(self.filter(namespace=namespace).order_by("name").values_list("name", flat=True))
 
 

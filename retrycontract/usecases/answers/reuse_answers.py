@@ -56,7 +56,6 @@ class SuggestedGuidance:
 
     @property
     def record(self) -> str:
-        """Say how it went."""
         if not self.tried:
             return f"{times(self.given)}, not tried yet"
         return f"{times(self.given)}, next attempt valid {times(self.worked)}"
@@ -84,7 +83,6 @@ def suggest_guidance(call: Call) -> tuple[SuggestedGuidance, ...]:
 
 
 def times(number: int) -> str:
-    """Say how often."""
     return {1: "once"}.get(number, f"{number} times")
 
 

@@ -40,7 +40,6 @@ class Share:
 
     @property
     def rate(self) -> float:
-        """Give the part of one."""
         return self.part / self.whole if self.whole else 0.0
 
     @property
@@ -98,7 +97,6 @@ class Standing:
 
     @property
     def shares(self) -> tuple[Share, Share]:
-        """Give both."""
         return self.first, self.recovered
 
 

@@ -33,7 +33,6 @@ class SourceCut:
     model: str = ""
 
     def holds(self, source: Source) -> bool:
-        """Tell whether a source is one of them."""
         wanted = (self.agent, self.version, self.model)
         return all(not one or one == name for one, name in zip(wanted, source, strict=True))
 
@@ -122,14 +121,12 @@ class _Sources:
         )
 
     def sums(self, *, is_whole: bool) -> QuerySet[Summary]:
-        """Find the sums."""
         if not self.summed:
             return Summary.objects.none()
         parts = [Q(span=span, at__gte=start, at__lt=end) for span, (start, end) in self.summed]
         return Summary.objects.filter(reduce(or_, parts), is_whole=is_whole, **self.scope.names).order_by()
 
     def counts(self, *measures: Measure) -> QuerySet[Rollup]:
-        """Find the hourly counts."""
         if not self.left:
             return Rollup.objects.none()
         parts = [Q(hour__gte=start, hour__lt=end) for start, end in self.left]

@@ -97,12 +97,10 @@ class AnswerTimes:
 
     @property
     def answers(self) -> int:
-        """Count the answers."""
         return sum(amount for _, amount in self.buckets)
 
     @property
     def mean(self) -> timedelta:
-        """Give the mean time."""
         return timedelta(seconds=self.seconds / self.answers) if self.answers else timedelta()
 
 
@@ -146,12 +144,10 @@ class Insights:
 
     @property
     def judged(self) -> int:
-        """Count the attempts."""
         return sum(rate.judged for rate in self.attempts)
 
     @property
     def first_try(self) -> AttemptRate:
-        """Give how first attempts went."""
         return next((rate for rate in self.attempts if rate.number == "1"), AttemptRate("1", 0, 0))
 
     @property

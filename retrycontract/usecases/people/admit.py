@@ -280,7 +280,6 @@ def give_role(user: User, role: Role) -> None:
 
 
 def role_of(user: User) -> Role | None:
-    """Tell a user's role; None for one who has none."""
     names = set(user.groups.values_list("name", flat=True))
     return next((role for role in reversed(Role) if role.value in names), None)
 
@@ -303,7 +302,6 @@ def keep_preferences(operator: User, *, time_zone: str, has_shortcuts: bool) -> 
 
 
 def is_time_zone(name: str) -> bool:
-    """Tell whether a name is a time zone's."""
     return name in time_zones()
 
 

@@ -44,7 +44,6 @@ class LoginTry:
 
     @property
     def counts(self) -> list[LoginCount]:
-        """Give what the login is counted under."""
         name = self.name.strip().casefold()[:LONGEST_NAME]
         return [
             LoginCount(keyed_hash(f"login\n{name}\n{self.address}"), FREE_FROM_ONE_ADDRESS, True),

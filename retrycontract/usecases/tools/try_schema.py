@@ -149,12 +149,10 @@ class DryRun:
 
     @property
     def findings(self) -> Findings:
-        """Give what was found."""
         return self.examined.findings
 
     @property
     def is_valid(self) -> bool:
-        """Tell whether nothing is wrong."""
         return self.findings.is_valid
 
     @property
