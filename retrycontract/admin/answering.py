@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.utils import timezone
-from django.utils.safestring import SafeString
 
-from retrycontract.admin.pages import HistoryPage, Page, agent_of, block, json_block, line
+from retrycontract.admin.history import OF_CALL
+from retrycontract.admin.pages import HistoryPage, Page, agent_of, block, json_block, shown
 from retrycontract.store.models import (
     AnswerRecord,
     Claim,
@@ -16,8 +16,6 @@ from retrycontract.store.models import (
     Snooze,
     StandingHint,
 )
-
-OF_CALL = "Finds the exact id of a call."
 
 
 class OfEscalationPage(HistoryPage):
@@ -47,11 +45,8 @@ class SnoozePage(OfEscalationPage):
 
     list_display = ("escalation", "state", "agent", "operator", "snoozed_at", "until")
     fields = ("escalation", "operator", "snoozed_at", "until", "shown_reason")
-    readonly_fields = ("shown_reason",)
 
-    @admin.display(description="reason")
-    def shown_reason(self, snooze: Snooze) -> str:
-        return line(snooze.reason)
+    shown_reason = shown("reason")
 
 
 @admin.register(HeldAnswer)
@@ -63,16 +58,9 @@ class HeldAnswerPage(OfEscalationPage):
         "escalation", "operator", "decision", "held_at", "send_at", "batch", "grant", "base_number", "stands_days",
         "shown_text", "shown_arguments",
     )  # fmt: skip
-    readonly_fields = ("shown_text", "shown_arguments")
 
-    @admin.display(description="text")
-    def shown_text(self, held: HeldAnswer) -> SafeString | str:
-        """Show the operator's words."""
-        return block(held.text)
-
-    @admin.display(description="arguments")
-    def shown_arguments(self, held: HeldAnswer) -> SafeString | str:
-        return json_block(held.arguments)
+    shown_text = shown("text", block)
+    shown_arguments = shown("arguments", json_block)
 
 
 @admin.register(SavedReply)
@@ -83,11 +71,8 @@ class SavedReplyPage(Page):
     list_select_related = ("operator",)
     search_fields = ("title", "operator__username")
     fields = (*list_display, "shown_text")
-    readonly_fields = ("shown_text",)
 
-    @admin.display(description="text")
-    def shown_text(self, reply: SavedReply) -> SafeString | str:
-        return block(reply.text)
+    shown_text = shown("text", block)
 
 
 @admin.register(AnswerRecord)
@@ -100,21 +85,10 @@ class AnswerRecordPage(Page):
     search_fields = ("tool_name__exact", "namespace__exact")
     search_help_text = "Finds the exact name of a tool or of a namespace."
     fields = ("namespace", *list_display, "fingerprint", "shown_text", "shown_patch")
-    readonly_fields = ("shown_tool", "shown_text", "shown_patch")
 
-    @admin.display(description="tool")
-    def shown_tool(self, record: AnswerRecord) -> str:
-        """Show the name that an agent gave its tool."""
-        return line(record.tool_name)
-
-    @admin.display(description="text")
-    def shown_text(self, record: AnswerRecord) -> SafeString | str:
-        """Show the operator's words."""
-        return block(record.text)
-
-    @admin.display(description="patch")
-    def shown_patch(self, record: AnswerRecord) -> SafeString | str:
-        return json_block(record.patch)
+    shown_tool = shown("tool_name", title="tool")
+    shown_text = shown("text", block)
+    shown_patch = shown("patch", json_block)
 
 
 @admin.register(StandingHint)
@@ -126,7 +100,6 @@ class StandingHintPage(Page):
     search_fields = ("tool_name__exact", "namespace__exact", "owner__username")
     search_help_text = "Finds the exact name of a tool or of a namespace, and operators."
     fields = ("namespace", *list_display, "fingerprint", "source", "shown_text")
-    readonly_fields = ("shown_tool", "state", "shown_text")
 
     @admin.display(description="state")
     def state(self, hint: StandingHint) -> str:
@@ -135,12 +108,5 @@ class StandingHintPage(Page):
             return "Switched off"
         return "Expired" if hint.expires_at <= timezone.now() else "Active"
 
-    @admin.display(description="tool")
-    def shown_tool(self, hint: StandingHint) -> str:
-        """Show the name that an agent gave its tool."""
-        return line(hint.tool_name)
-
-    @admin.display(description="text")
-    def shown_text(self, hint: StandingHint) -> SafeString | str:
-        """Show the operator's words."""
-        return block(hint.text)
+    shown_tool = shown("tool_name", title="tool")
+    shown_text = shown("text", block)

@@ -10,7 +10,19 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from retrycontract.admin.pages import HistoryInline, HistoryPage, Page, agent_of, block, by, json_block, line
+from retrycontract.admin.pages import (
+    HistoryInline,
+    HistoryPage,
+    Page,
+    agent_of,
+    block,
+    by,
+    filled_json,
+    json_block,
+    line,
+    output_block,
+    shown,
+)
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import (
     Attempt,
@@ -64,10 +76,6 @@ class CallAdmin(Page):
         ),
         ("Times", {"fields": ("created_at", "updated_at", "blocked_at", "expires_at")}),
     )
-    readonly_fields = (
-        "shown_tool", "shown_tool_call_id", "shown_session", "shown_task", "shown_correlation", "shown_model",
-        "shown_context",
-    )  # fmt: skip
     inlines = (AttemptInline, EscalationInline)
     actions = ("cancel",)
 
@@ -94,40 +102,13 @@ class CallAdmin(Page):
         """Lead to the call's page at the desk."""
         return reverse("dashboard:call", args=[call.public_id])
 
-    @admin.display(description="tool name", ordering="tool_name")
-    def shown_tool(self, call: Call) -> str:
-        """Show the name that the model used."""
-        return line(call.tool_name)
-
-    @admin.display(description="last tool call id")
-    def shown_tool_call_id(self, call: Call) -> str:
-        """Show the id that the model's provider gave."""
-        return line(call.last_tool_call_id)
-
-    @admin.display(description="session id")
-    def shown_session(self, call: Call) -> str:
-        """Show the id that the agent gave."""
-        return line(call.session_id)
-
-    @admin.display(description="task id")
-    def shown_task(self, call: Call) -> str:
-        """Show the id that the agent gave."""
-        return line(call.task_id)
-
-    @admin.display(description="correlation id")
-    def shown_correlation(self, call: Call) -> str:
-        """Show the id that the agent gave."""
-        return line(call.correlation_id)
-
-    @admin.display(description="model")
-    def shown_model(self, call: Call) -> str:
-        """Show the model of the newest attempt that named one."""
-        return line(call.model or "")
-
-    @admin.display(description="context")
-    def shown_context(self, call: Call) -> SafeString | str:
-        """Show what the agent says of its task."""
-        return json_block(call.context)
+    shown_tool = shown("tool_name", ordering="tool_name")
+    shown_tool_call_id = shown("last_tool_call_id")
+    shown_session = shown("session_id")
+    shown_task = shown("task_id")
+    shown_correlation = shown("correlation_id")
+    shown_model = shown("model")
+    shown_context = shown("context", json_block)
 
     # Of Django's rights staff have only this one here; the change is the use case's.
     @admin.action(description="Cancel the selected calls: their agents are told to stop", permissions=["view"])
@@ -181,48 +162,18 @@ class AttemptPage(HistoryPage):
             {"fields": ("submitted_at", "judged_at", "duration_us", "deliveries", "lease_until", "traceparent")},
         ),
     )
-    readonly_fields = (
-        "shown_tool_call_id", "shown_feedback", "shown_model", "shown_prompt", "shown_said", "shown_output",
-        "shown_errors",
-    )  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Leave what is sealed, and in lists what is long, in the database."""
         return super().get_queryset(request).defer("sealed", "output", "errors_json", "feedback", "prompt", "said")
 
-    @admin.display(description="tool call id")
-    def shown_tool_call_id(self, attempt: Attempt) -> str:
-        """Show the id that the model's provider gave."""
-        return line(attempt.tool_call_id)
-
-    @admin.display(description="feedback")
-    def shown_feedback(self, attempt: Attempt) -> SafeString | str:
-        """Show the exact text."""
-        return block(attempt.feedback)
-
-    @admin.display(description="model")
-    def shown_model(self, attempt: Attempt) -> str:
-        """Show the model's name, as the agent told it."""
-        return line(attempt.model or "")
-
-    @admin.display(description="prompt")
-    def shown_prompt(self, attempt: Attempt) -> SafeString | str:
-        """Show what the model read before the attempt."""
-        return block(attempt.prompt or "")
-
-    @admin.display(description="the model's own words")
-    def shown_said(self, attempt: Attempt) -> SafeString | str:
-        """Show what the model said beside the output."""
-        return block(attempt.said or "")
-
-    @admin.display(description="output")
-    def shown_output(self, attempt: Attempt) -> SafeString | str:
-        """Show text as text, everything else as JSON."""
-        return block(attempt.output) if isinstance(attempt.output, str) else json_block(attempt.output)
-
-    @admin.display(description="errors")
-    def shown_errors(self, attempt: Attempt) -> SafeString | str:
-        return json_block(attempt.errors_json or None)
+    shown_tool_call_id = shown("tool_call_id")
+    shown_feedback = shown("feedback", block)
+    shown_model = shown("model")
+    shown_prompt = shown("prompt", block)
+    shown_said = shown("said", block, title="the model's own words")
+    shown_output = shown("output", output_block)
+    shown_errors = shown("errors_json", filled_json, title="errors")
 
 
 @admin.register(Escalation)
@@ -236,12 +187,8 @@ class EscalationPage(HistoryPage):
     searched = HistoryPage.searched | {"esc_": "public_id"}
     search_help_text = "Finds the exact id of an escalation or a call."
     fields = ("public_id", "call", "round", "state", "opened_at", "closed_at", "shown_text")
-    readonly_fields = ("shown_text",)
 
-    @admin.display(description="text")
-    def shown_text(self, escalation: Escalation) -> SafeString | str:
-        """Show the history as it was written down."""
-        return block(escalation.text)
+    shown_text = shown("text", block)
 
 
 @admin.register(Guidance)
@@ -263,26 +210,11 @@ class GuidancePage(HistoryPage):
         ("What the operator wrote", {"fields": ("shown_text", "shown_arguments", "shown_patch")}),
         ("Times", {"fields": ("given_at", "delivered_at", "acknowledged_at")}),
     )
-    readonly_fields = ("shown_rendered", "shown_text", "shown_arguments", "shown_patch")
 
-    @admin.display(description="text")
-    def shown_rendered(self, guidance: Guidance) -> SafeString | str:
-        """Show the exact text."""
-        return block(guidance.rendered)
-
-    @admin.display(description="text")
-    def shown_text(self, guidance: Guidance) -> SafeString | str:
-        """Show the operator's words."""
-        return block(guidance.text)
-
-    @admin.display(description="arguments")
-    def shown_arguments(self, guidance: Guidance) -> SafeString | str:
-        return json_block(guidance.arguments)
-
-    @admin.display(description="patch")
-    def shown_patch(self, guidance: Guidance) -> SafeString | str:
-        """Show the patch against the agent's own submission."""
-        return json_block(guidance.patch)
+    shown_rendered = shown("rendered", block, title="text")
+    shown_text = shown("text", block)
+    shown_arguments = shown("arguments", json_block)
+    shown_patch = shown("patch", json_block)
 
 
 @admin.register(Event)
@@ -296,11 +228,8 @@ class EventAdmin(HistoryPage):
     searched = HistoryPage.searched | {"": "name"}
     search_help_text = "Finds the exact id of a call, and events by name, such as key.revoked."
     fields = ("at", "name", "actor", "door", "call", "from_state", "to_state", "shown_data")
-    readonly_fields = ("shown_data",)
 
-    @admin.display(description="data")
-    def shown_data(self, event: Event) -> SafeString | str:
-        return json_block(event.data or None)
+    shown_data = shown("data", filled_json)
 
 
 @admin.register(IdempotencyKey)
@@ -312,12 +241,8 @@ class IdempotencyKeyPage(HistoryPage):
     searched: ClassVar[dict[str, str]] = {"call_": "attempt__call__public_id"}
     search_help_text = OF_CALL
     fields = ("agent", "attempt", "shown_answer", "created_at")
-    readonly_fields = ("shown_answer",)
 
-    @admin.display(description="answer")
-    def shown_answer(self, key: IdempotencyKey) -> SafeString | str:
-        """Show the answer that is kept, where there is no attempt to make it from."""
-        return json_block(key.answer)
+    shown_answer = shown("answer", json_block)
 
 
 @admin.register(Rollup)
@@ -328,12 +253,8 @@ class RollupPage(Page):
     list_filter = ("measure",)
     ordering = ("-hour", "-pk")
     fields = ("hour", "namespace", "shown_tool", "measure", "label", "shard", "amount")
-    readonly_fields = ("shown_tool",)
 
-    @admin.display(description="tool")
-    def shown_tool(self, rollup: Rollup) -> str:
-        """Show the name that an agent gave its tool; none for tools that nobody registered."""
-        return line(rollup.tool_name)
+    shown_tool = shown("tool_name", title="tool")
 
 
 @admin.register(Summary)
@@ -344,7 +265,6 @@ class SummaryPage(Page):
     list_filter = ("span", "is_whole")
     ordering = ("-at", "-pk")
     fields = ("span", "at", "namespace", "shown_tool", "judged", "valid", "first_judged", "first_valid", "shown_counts")
-    readonly_fields = ("shown_tool", "shown_counts")
 
     @admin.display(description="tool")
     def shown_tool(self, summary: Summary) -> str:

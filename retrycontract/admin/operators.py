@@ -16,9 +16,8 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from retrycontract.admin.pages import SAFE_METHODS, EditablePage, Page, by
+from retrycontract.admin.pages import EditablePage, Page, among_writers, by
 from retrycontract.store.models import FailedLogins, Preferences, ProviderIdentity, SecondFactor
-from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.people.admit import (
     SHOWN,
     Role,
@@ -146,16 +145,12 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
 
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Take our place among the writers first, as every form does."""
-        if request.method in SAFE_METHODS:
-            return super().add_view(request, *args, **kwargs)
-        with write_transaction():
+        with among_writers(request):
             return super().add_view(request, *args, **kwargs)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002 - Django's signature
         """Set a new password, in one transaction with its event."""
-        if request.method in SAFE_METHODS:
-            return super().user_change_password(request, id, form_url)
-        with write_transaction():
+        with among_writers(request):
             return super().user_change_password(request, id, form_url)
 
     def log_change(self, request: HttpRequest, obj: User, message: Any) -> Any:

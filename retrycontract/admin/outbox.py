@@ -7,9 +7,8 @@ from typing import ClassVar
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.safestring import SafeString
 
-from retrycontract.admin.pages import HistoryInline, HistoryPage, Page, block, by, line
+from retrycontract.admin.pages import HistoryInline, HistoryPage, Page, block, by, shown
 from retrycontract.store.models import ChannelTurn, Notice, OutboxMessage, WebhookDelivery, WorkerBeat
 from retrycontract.usecases.notify.drain_outbox import send_again
 
@@ -27,10 +26,7 @@ class DeliveryInline(HistoryInline):
     model = WebhookDelivery
     fields = readonly_fields = ("tried_at", "status", "shown_reason", "duration_ms")
 
-    @admin.display(description="reason")
-    def shown_reason(self, delivery: WebhookDelivery) -> str:
-        """Show why it was not taken."""
-        return line(delivery.reason)
+    shown_reason = shown("reason")
 
 
 @admin.register(OutboxMessage)
@@ -55,7 +51,6 @@ class MessagePage(HistoryPage):
         "public_id", "channel", "endpoint", "shown_subject", "shown_text", "created_at", "due_at", "tries",
         "last_tried_at", "shown_error", "delivered_at", "given_up_at",
     )  # fmt: skip
-    readonly_fields = ("shown_subject", "shown_text", "shown_error")
     inlines = (NoticeInline, DeliveryInline)
     actions = ("send_again",)
 
@@ -69,19 +64,9 @@ class MessagePage(HistoryPage):
             request, f"{sent} messages are sent again.{kept}", messages.SUCCESS if sent else messages.WARNING
         )
 
-    @admin.display(description="subject")
-    def shown_subject(self, message: OutboxMessage) -> str:
-        """Show the subject, which names what agents sent."""
-        return line(message.subject)
-
-    @admin.display(description="text")
-    def shown_text(self, message: OutboxMessage) -> SafeString | str:
-        return block(message.text)
-
-    @admin.display(description="last error")
-    def shown_error(self, message: OutboxMessage) -> str:
-        """Show what a receiver said."""
-        return line(message.last_error)
+    shown_subject = shown("subject")
+    shown_text = shown("text", block)
+    shown_error = shown("last_error")
 
 
 @admin.register(WebhookDelivery)
@@ -94,16 +79,9 @@ class DeliveryPage(HistoryPage):
     searched: ClassVar[dict[str, str]] = {"msg_": "message__public_id", "ep_": "message__endpoint__public_id"}
     search_help_text = "Finds the exact id of a message, or of an endpoint."
     fields = ("message", "tried_at", "status", "shown_reason", "duration_ms")
-    readonly_fields = ("shown_reason",)
 
-    @admin.display(description="endpoint")
-    def shown_endpoint(self, delivery: WebhookDelivery) -> str:
-        return str(delivery.message.endpoint)
-
-    @admin.display(description="reason")
-    def shown_reason(self, delivery: WebhookDelivery) -> str:
-        """Show why it was not taken, which may be what a receiver said."""
-        return line(delivery.reason)
+    shown_endpoint = shown("message.endpoint", str)
+    shown_reason = shown("reason")
 
 
 @admin.register(Notice)

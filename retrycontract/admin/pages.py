@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django.contrib import admin
@@ -36,6 +39,14 @@ MAX_LINE = 200  # characters of one value in a list
 MAX_COUNTED = 5_000  # rows: a list of more says so much, and no page after it is offered
 NOTHING = "–"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
+
+
+def among_writers(request: HttpRequest) -> AbstractContextManager[object]:
+    """Take our place among the writers for a request that may write, before Django opens a transaction of its own.
+
+    Else a use case within that waits for our queue of writers, and the first of the queue for the lock that it holds.
+    """
+    return nullcontext() if request.method in SAFE_METHODS else write_transaction()
 
 
 class AtLeast(int):
@@ -86,11 +97,7 @@ class Page(_Admin):
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Take our place among the writers first: Django opens its own transaction around the form."""
-        if request.method in SAFE_METHODS:
-            return super().changeform_view(request, *args, **kwargs)
-        # Else a use case within Django's transaction waits for our queue of writers, and the first of the queue for the
-        # lock that this transaction holds.
-        with write_transaction():
+        with among_writers(request):
             return super().changeform_view(request, *args, **kwargs)
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:  # noqa: ARG002 - Django's signature
@@ -187,3 +194,24 @@ def json_block(value: Any) -> SafeString | str:
     if value is None:
         return NOTHING
     return block(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def filled_json(value: Any) -> SafeString | str:
+    """Show JSON, and of an empty list or object nothing."""
+    return json_block(value or None)
+
+
+def output_block(value: Any) -> SafeString | str:
+    """Show text as text, everything else as JSON."""
+    return block(value) if isinstance(value, str) else json_block(value)
+
+
+def shown(path: str, form: Callable[[Any], Any] = line, *, title: str = "", ordering: str | None = None) -> Any:
+    """Make a column or a field of what came from outside: an attribute of the row, in a form that hides nothing."""
+    read = attrgetter(path)
+
+    @admin.display(description=title or path.rpartition(".")[2].replace("_", " "), ordering=ordering)
+    def field(_: Page, row: Model) -> Any:
+        return form(read(row))
+
+    return field

@@ -78,22 +78,19 @@ class Site(AdminSite):
         apps = super().get_app_list(request, app_label)
         pages = [page for app in apps for page in app["models"]]
         named = {name for names in GROUPS.values() for name in names}
-        groups = [
-            (title, [page for name in names for page in pages if page["object_name"] == name])
+        groups = {
+            title: [page for name in names for page in pages if page["object_name"] == name]
             for title, names in GROUPS.items()
-        ]
-        groups.append((OTHERS, [page for page in pages if page["object_name"] not in named]))
+        }
+        groups[OTHERS] = [page for page in pages if page["object_name"] not in named]
         return [
-            group
-            for group in [
-                {
-                    "name": title,
-                    "app_label": title.lower().replace(" ", "-"),
-                    "app_url": reverse("admin:index"),
-                    "has_module_perms": True,
-                    "models": models,
-                }
-                for title, models in groups
-            ]
-            if group["models"]
+            {
+                "name": title,
+                "app_label": title.lower().replace(" ", "-"),
+                "app_url": reverse("admin:index"),
+                "has_module_perms": True,
+                "models": models,
+            }
+            for title, models in groups.items()
+            if models
         ]

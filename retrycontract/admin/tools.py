@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from retrycontract.admin.pages import EditablePage, HistoryInline, Page, block, by, json_block, line
+from retrycontract.admin.pages import EditablePage, HistoryInline, Page, block, by, json_block, shown
 from retrycontract.contract.configuration import RANGES, parse_duration
 from retrycontract.store.models import Tool, ToolVersion
 from retrycontract.usecases.tools.contracts import sanitizer
@@ -106,15 +106,8 @@ class ToolAdmin(EditablePage):
         """Call the use case."""
         change_tool(obj, {name: form.cleaned_data[name] for name in CHANGEABLE}, **by(request))
 
-    @admin.display(description="name", ordering="name")
-    def shown_name(self, tool: Tool) -> str:
-        """Show the name that the agent gave."""
-        return line(tool.name)
-
-    @admin.display(description="description")
-    def shown_description(self, tool: Tool) -> SafeString | str:
-        """Show the description that the agent gave."""
-        return block(tool.description)
+    shown_name = shown("name", ordering="name")
+    shown_description = shown("description", block)
 
 
 @admin.register(ToolVersion)
@@ -126,16 +119,9 @@ class ToolVersionPage(Page):
     list_select_related = ("tool",)
     search_fields = ("tool__name", "schema_hash__exact")
     fields = ("tool", "number", "schema_hash", "created_at", "quarantined_at", "shown_schema")
-    readonly_fields = ("shown_schema",)
 
-    @admin.display(ordering="tool__namespace")
-    def namespace(self, version: ToolVersion) -> str:
-        return version.tool.namespace
-
-    @admin.display(description="tool", ordering="tool__name")
-    def shown_tool(self, version: ToolVersion) -> str:
-        """Show the name that the agent gave."""
-        return line(version.tool.name)
+    namespace = shown("tool.namespace", ordering="tool__namespace")
+    shown_tool = shown("tool.name", title="tool", ordering="tool__name")
 
     @admin.display(description="schema")
     def shown_schema(self, version: ToolVersion) -> SafeString | str:
