@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 # An empty line, whichever of the three line ends is used. A CR behind LF may be half of one: the next byte tells.
 ENDS: Final = re.compile(rb"\n\n|\n\r\n|\n\r(?=[^\n])|\r\r\n?")
 MAX_EVENT: Final = 8 * 1024 * 1024  # bytes of one event: a server that never ends one must not fill our memory
+MARK: Final = b"\xef\xbb\xbf"  # of the byte order, with which some servers begin
+FIELD: Final = re.compile(rb"[A-Za-z][A-Za-z_-]*")  # of an event; clients pass over those that they do not know
 
 
 class AnswerTooLargeError(ValueError):
@@ -44,6 +47,34 @@ def data_of(event: bytes) -> bytes | None:
     """Give the data of an event; None for a comment, or an event without any."""
     lines = [line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:")]
     return b"\n".join(lines) if lines else None
+
+
+def documents(event: bytes) -> list[bytes]:
+    """Give the JSON texts of an event of a stream, however a client may read it; none for a comment or an empty one.
+
+    Lines of data are one text, or one each where a server leaves out the empty lines between its events. So are lines
+    that no field begins.
+    """
+    told, loose = list[bytes](), list[bytes]()
+    for line in event.splitlines():
+        bare = line.strip().removeprefix(MARK).strip()
+        name, colon, value = bare.partition(b":")
+        if name.lower() == b"data":
+            told.append(value.strip())
+        elif bare and not (bare.startswith(b":") or (colon and FIELD.fullmatch(name))):
+            loose.append(bare)
+    found = [part for lines in (told, loose) for part in ([b"\n".join(lines)] if _is_one(lines) else lines)]
+    return [text for text in found if text not in (b"", b"[DONE]")]
+
+
+def _is_one(lines: Sequence[bytes]) -> bool:
+    if len(lines) < 2:
+        return True
+    try:
+        json.loads(b"\n".join(lines))
+    except ValueError:
+        return all(line[:1] not in b"{[" for line in lines[1:])
+    return True
 
 
 def field_of(event: bytes, name: bytes) -> bytes | None:

@@ -20,7 +20,7 @@ PARTS = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_del
          "signature_delta": "signature"}  # fmt: skip
 
 
-class AnthropicMessages:
+class AnthropicMessages(wire.Wire):
     """Read and write messages."""
 
     name = "anthropic"
@@ -31,11 +31,7 @@ class AnthropicMessages:
         """Read tools, `output_format` (or `output_config.format`) and `tool_choice`."""
         listed = request.get("tools")
         # What the provider's servers run, and its own tools for clients (bash, text editor), have a type and no schema.
-        own = (
-            [tool for tool in listed if isinstance(tool, dict) and "input_schema" in tool]
-            if isinstance(listed, list)
-            else []
-        )
+        own = [tool for tool in wire.objects(listed) if "input_schema" in tool]
         tools, choice = tuple(read_tool_list(own, is_registry=False)), request.get("tool_choice")
         kind = choice.get("type") if isinstance(choice, dict) else None
         must_call = tuple(tool.name for tool in tools) if kind == "any" else ()
@@ -118,41 +114,24 @@ class AnthropicMessages:
     def error_event(self, error: wire.Body) -> bytes:
         return wire.event({"type": "error"} | error, "error")
 
-    def history(self, request: wire.Body) -> list[Any]:
-        messages = request.get("messages")
-        return messages if isinstance(messages, list) else []
-
     def said(self, body: wire.Body, text: str) -> list[Any]:
         calls = [block for block in body["content"] if block.get("type") == "tool_use"]
         return [{"role": "assistant", "content": [{"type": "text", "text": text}, *calls]}]
 
 
-class MessageStream:
+class MessageStream(wire.AnswerStream):
     """Put blocks together; a block of text or thoughts is whole before the next one begins."""
 
     def __init__(self, *, holds_text: bool) -> None:
-        self.holds_text, self.is_garbled, self.has_failed = holds_text, False, False
+        super().__init__(holds_text=holds_text)
         self._message: wire.Body = {}
         self._blocks: dict[int, wire.Assembled] = {}
         self._end: wire.Body = {}
         self._usage: wire.Body = {}
         self._held_from: int | None = None
-        self._is_unclear = False
 
-    def feed(self, data: bytes) -> bool:
-        """Take an event; errors are never held."""
-        try:
-            document = wire.parse(data)
-            if wire.tells_error(document):
-                self.has_failed = True
-                return False
-            self._take(document)
-        except (ValueError, TypeError, AttributeError, KeyError):
-            self.is_garbled = True
-            self._is_unclear = self._is_unclear or b"{" in data  # other words are no call
-        return self._is_unclear or self._held_from is not None
-
-    def _take(self, document: wire.Body) -> None:
+    def take(self, document: wire.Body) -> None:
+        """Take an event; a block that goes on was begun."""
         match document["type"]:
             case "message_start":
                 self._message = document["message"]
@@ -169,7 +148,7 @@ class MessageStream:
                 )
                 is_judged = begun.get("type") == "tool_use" or (self.holds_text and begun.get("type") == "text")
                 if is_judged and self._held_from is None:
-                    self._held_from = index
+                    self._held_from, self.holds = index, True
             case "content_block_delta":
                 delta, block = document["delta"], self._blocks[document["index"]]
                 part = PARTS.get(delta["type"])

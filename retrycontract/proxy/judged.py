@@ -13,7 +13,7 @@ from typing import Final
 import httpx2
 
 from retrycontract.contract.outputs.json_text import depth_fault
-from retrycontract.mcp.events import AnswerTooLargeError, EventSplitter
+from retrycontract.mcp.events import AnswerTooLargeError, EventSplitter, documents
 from retrycontract.proxy.contracts import Contracts, JudgingSettings, RequestContract
 from retrycontract.proxy.conversation import Conversation, Conversations, news_for
 from retrycontract.proxy.exchange import NOT_EXECUTED, Exchange, ExchangeReport, Settled
@@ -39,7 +39,6 @@ from retrycontract.proxy.wire import (
     ModelAnswer,
     Terms,
     Wire,
-    documents,
     text_of,
 )
 

@@ -21,18 +21,15 @@ BEGINS = frozenset("<[{`")  # with one of these every dialect's mark of a call b
 FUNCTION_CALL = "function_call"
 
 
-class OpenAIChat:
+class OpenAIChat(wire.Wire):
     """Read and write chat completions."""
 
     name = "openai"
-    begins_with_thoughts = False
-    heartbeat = b": retrycontract\n\n"
 
     def terms(self, request: wire.Body) -> wire.Terms:
         """Read tools, `response_format` and `tool_choice`, or `functions` and `function_call`."""
         listed, older = request.get("tools"), request.get("functions")
-        entries = [tool for tool in listed if isinstance(tool, dict)] if isinstance(listed, list) else []
-        functions = [tool for tool in entries if tool.get("type", "function") == "function"]
+        functions = [tool for tool in wire.objects(listed) if tool.get("type", "function") == "function"]
         tools = tuple(read_tool_list([*functions, *(older if isinstance(older, list) else ())], is_registry=False))
         choice = request.get("tool_choice") if listed else request.get(FUNCTION_CALL)
         response_format = request.get("response_format")
@@ -127,17 +124,9 @@ class OpenAIChat:
         holds_text = terms.output is not None or bool(terms.must_call)
         return ChatStream(holds_text=holds_text, watches=terms.rescues)
 
-    def error(self, status: int, message: str) -> wire.Body:
-        """Give `{"error": {…}}`."""
-        return wire.openai_error(status, message)
-
     def error_event(self, error: wire.Body) -> bytes:
         """Give an event that the SDKs raise as an APIError."""
         return wire.event(error)
-
-    def history(self, request: wire.Body) -> list[Any]:
-        messages = request.get("messages")
-        return messages if isinstance(messages, list) else []
 
     def said(self, body: wire.Body, text: str) -> list[Any]:
         return [{**body["choices"][0]["message"], "content": text}]
@@ -227,44 +216,27 @@ class _ChoiceParts:
         return {"index": index, **self.finish.members, "message": message}
 
 
-class ChatStream:
-    """Put chunks together; with `holds_text` the text is what is judged, else calls are.
-
-    With `watches` the text is held from the first sign on with which a call may begin.
-    """
+class ChatStream(wire.AnswerStream):
+    """Put chunks together; with `watches` the text is held from the first sign on with which a call may begin."""
 
     def __init__(self, *, holds_text: bool, watches: bool = False) -> None:
+        super().__init__(holds_text=holds_text)
         self._watches, self._spoken = watches, list[str]()
-        self.holds_text, self.is_garbled, self.has_failed = holds_text, False, False
         self._envelope: wire.Body = {}
         self._choices: dict[Any, _ChoiceParts] = {}
-        self._has_usage = self._is_unclear = False
-
-    def feed(self, data: bytes) -> bool:
-        """Take a chunk; what follows the first part of a call is held with it, so that nothing overtakes it."""
-        try:
-            chunk = wire.parse(data)
-            if wire.tells_error(chunk):
-                self.has_failed = True
-                return False
-            self._take_chunk(chunk)
-        except (ValueError, TypeError, AttributeError):
-            self.is_garbled = True
-            self._is_unclear = self._is_unclear or b"{" in data  # other words are no call
-        return self._is_unclear or any(
-            choice.has_calls or (self.holds_text and "content" in choice.message) for choice in self._choices.values()
-        )
+        self._has_usage = False
 
     @property
     def spoken(self) -> str:
         return "".join(self._spoken)
 
-    def _take_chunk(self, chunk: wire.Body) -> None:
-        self._envelope |= {name: value for name, value in chunk.items() if name != "choices" and value is not None}
-        self._has_usage = self._has_usage or chunk.get("usage") is not None
-        if wire.holds_call({name: value for name, value in chunk.items() if name != "choices"}):
+    def take(self, document: wire.Body) -> None:
+        """Take a chunk; what follows the first part of a call is held with it, so that nothing overtakes it."""
+        self._envelope |= {name: value for name, value in document.items() if name != "choices" and value is not None}
+        self._has_usage = self._has_usage or document.get("usage") is not None
+        if wire.holds_call({name: value for name, value in document.items() if name != "choices"}):
             raise ValueError("a call where none is read")
-        for told in chunk.get("choices") or ():
+        for told in document.get("choices") or ():
             choice = self._choices.setdefault(told.get("index") or 0, _ChoiceParts())
             has_had_calls = choice.has_calls
             delta = choice.take(told)
@@ -274,6 +246,7 @@ class ChatStream:
                     self.holds_text = True
                 elif choice is self._choices.get(0):
                     self._spoken.append(said)
+            self.holds = self.holds or choice.has_calls or (self.holds_text and "content" in choice.message)
 
     def body(self) -> wire.Body | None:
         """Give the chat completion; without a finish reason it broke off."""

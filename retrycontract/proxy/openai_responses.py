@@ -25,27 +25,21 @@ NOT_DONE = frozenset({"queued", "in_progress", "failed", "cancelled"})
 READ = frozenset({*CALLS, "mcp_call", "mcp_approval_request", "tool_search_call"})
 
 
-class OpenAIResponses:
+class OpenAIResponses(wire.Wire):
     """Read and write responses."""
 
     name = "openai_responses"
-    begins_with_thoughts = False
-    heartbeat = b": retrycontract\n\n"
 
     def terms(self, request: wire.Body) -> wire.Terms:
         """Read functions, `text.format` and `tool_choice`."""
         listed = request.get("tools")
-        functions = (
-            [tool for tool in listed if isinstance(tool, dict) and tool.get("type") == "function"]
-            if isinstance(listed, list)
-            else []
-        )
+        functions = [tool for tool in wire.objects(listed) if tool.get("type") == "function"]
         tools = tuple(read_tool_list(functions, is_registry=False))
         wanted = (request.get("text") or {}).get("format")
         output = None
         if isinstance(wanted, dict) and wanted.get("schema") is not None:
             output = DeclaredTool(str(wanted.get("name") or "response"), "", wanted["schema"])
-        searched = [item.get("tools") for item in _items(request) if isinstance(item, dict)]  # tools that were loaded
+        searched = [item.get("tools") for item in wire.objects(_items(request))]  # tools that were loaded
         return wire.Terms(
             str(request.get("model", "")), tools, output, wire.demanded(request.get("tool_choice"), tools),
             request.get("stream") is True,
@@ -120,10 +114,6 @@ class OpenAIResponses:
     def stream(self, terms: wire.Terms) -> wire.AnswerStream:
         return ResponseStream(self, holds_text=terms.output is not None or bool(terms.must_call) or terms.rescues)
 
-    def error(self, status: int, message: str) -> wire.Body:
-        """Give `{"error": {…}}`."""
-        return wire.openai_error(status, message)
-
     def error_event(self, error: wire.Body) -> bytes:
         """Give the event `error`, in both shapes: the SDKs raise the inner one only."""
         inner = error["error"] if isinstance(error.get("error"), dict) else {}
@@ -138,49 +128,39 @@ class OpenAIResponses:
         return list(body["output"])
 
 
-class ResponseStream:
+class ResponseStream(wire.AnswerStream):
     """Read along: the last event has the whole response."""
 
     def __init__(self, api: OpenAIResponses, *, holds_text: bool) -> None:
-        self._api, self.holds_text, self.is_garbled, self.has_failed = api, holds_text, False, False
+        super().__init__(holds_text=holds_text)
+        self._api = api
         self._begun_as: wire.Body = {}
         self._response: wire.Body | None = None
         self._done: list[wire.Body] = []
         self._free = 0  # items of which the client has all
         self._next = 0
-        self._holds = False
         self._parts: dict[str, list[str]] = {}
         self._written: list[Any] = []  # arguments, wherever events say them whole
 
-    def feed(self, data: bytes) -> bool:
-        """Take an event; errors are never held."""
-        try:
-            document = wire.parse(data)
-            if wire.tells_error(document):
-                self.has_failed = True
-                return False
-            kind = document["type"]
-            item = document.get("item") or {}
-            self._holds = self._holds or self._is_judged(kind, document, item)
-            if kind == "response.output_item.done":
-                self._done.append(item)
-                self._free += not self._holds
-            elif kind in ENDS:
-                self._response = document["response"]
-            elif kind == "response.created":
-                self._begun_as = document["response"]
-            elif kind == "response.function_call_arguments.delta":
-                self._parts.setdefault(str(document.get("item_id", document.get("output_index"))), []).append(
-                    document["delta"]
-                )
-            self._written += [told["arguments"] for told in (document, item)
-                              if kind in WRITTEN and told.get("arguments")]  # fmt: skip
-            if not self._holds:
-                self._next = document.get("sequence_number", self._next) + 1
-        except (ValueError, TypeError, AttributeError, KeyError):
-            self.is_garbled = True
-            self._holds = self._holds or b"{" in data  # other words are no call
-        return self._holds
+    def take(self, document: wire.Body) -> None:
+        """Take an event, and what it says of calls wherever it says that."""
+        kind = document["type"]
+        item = document.get("item") or {}
+        self.holds = self.holds or self._is_judged(kind, document, item)
+        if kind == "response.output_item.done":
+            self._done.append(item)
+            self._free += not self.holds
+        elif kind in ENDS:
+            self._response = document["response"]
+        elif kind == "response.created":
+            self._begun_as = document["response"]
+        elif kind == "response.function_call_arguments.delta":
+            place = str(document.get("item_id", document.get("output_index")))
+            self._parts.setdefault(place, []).append(document["delta"])
+        self._written += [told["arguments"] for told in (document, item)
+                          if kind in WRITTEN and told.get("arguments")]  # fmt: skip
+        if not self.holds:
+            self._next = document.get("sequence_number", self._next) + 1
 
     def _is_judged(self, kind: str, document: wire.Body, item: wire.Body) -> bool:
         """Tell whether what is judged begins here; raises ValueError for what may be a call and cannot be read."""

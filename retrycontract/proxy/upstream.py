@@ -14,8 +14,8 @@ import httpx2
 
 from retrycontract.client.connection import split_address
 from retrycontract.contract.errors import WrongInputError
-from retrycontract.mcp.events import AnswerTooLargeError, events_of
-from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire, documents, parse, tells_error
+from retrycontract.mcp.events import AnswerTooLargeError, documents, events_of
+from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire, parse, tells_error
 
 CONNECT_SECONDS: Final = 10.0
 # What belongs to one connection, and what is made anew; RFC 9110, 7.6.1.

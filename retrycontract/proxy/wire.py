@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from secrets import token_hex
@@ -18,8 +18,6 @@ Body: TypeAlias = dict[str, Any]
 # Levels that are read: twice what arguments may have, and what the encoder and the sums over usage can still write.
 MAX_DEPTH: Final = 200
 MAX_DIGITS: Final = 400  # of a number; Python itself refuses to read 4,300
-MARK: Final = b"\xef\xbb\xbf"  # of the byte order, with which some servers begin
-FIELD: Final = re.compile(rb"[A-Za-z][A-Za-z_-]*")  # of an event; clients pass over those that they do not know
 CALLS: Final = frozenset({"toolcalls", "functioncall"})
 
 
@@ -140,33 +138,53 @@ class FinalAnswer:
         return replace(self, calls=tuple(calls))
 
 
-class AnswerStream(Protocol):
-    """Put a streamed answer together, event by event."""
+class AnswerStream(ABC):
+    """Put a streamed answer together, event by event; with `holds_text` the text is what is judged, else calls are."""
 
-    is_garbled: bool
-    has_failed: bool  # the upstream has said so itself
-    holds_text: bool  # the text is what is judged
+    def __init__(self, *, holds_text: bool) -> None:
+        self.holds_text, self.holds, self.is_garbled = holds_text, False, False
+        self.has_failed = False  # the upstream has said so itself
 
     @property
+    @abstractmethod
     def spoken(self) -> str:
         """Give the text that was not held."""
 
     def feed(self, data: bytes) -> bool:
-        """Take an event's data; tells whether it is, or may be, of what is judged, and has to be held."""
+        """Take an event's data; tells whether it is, or may be, of what is judged, and has to be held.
 
+        Errors are never held.
+        """
+        try:
+            document = parse(data)
+            if tells_error(document):
+                self.has_failed = True
+                return False
+            self.take(document)
+        except (ValueError, TypeError, AttributeError, KeyError):
+            self.is_garbled = True
+            self.holds = self.holds or b"{" in data  # other words are no call
+        return self.holds
+
+    @abstractmethod
+    def take(self, document: Body) -> None:
+        """Take an event, and set `holds` where what is judged begins; raises for what cannot be read."""
+
+    @abstractmethod
     def body(self) -> Body | None:
         """Give the answer as it would have come whole; None where it broke off before its end."""
 
+    @abstractmethod
     def events(self, final: FinalAnswer, *, begun: bool) -> Iterator[bytes]:
         """Write a final answer as events; `begun` tells that text of this stream has reached the client."""
 
 
 class Wire(Protocol):
-    """Know one API: its path, its bodies and its streams."""
+    """Know one API: its bodies and its streams; what most have in common stands here."""
 
     name: str
-    heartbeat: bytes  # an event that every client passes over
-    begins_with_thoughts: bool  # a turn of a model that thinks, or the API refuses it
+    heartbeat: bytes = b": retrycontract\n\n"  # an event that every client passes over
+    begins_with_thoughts: bool = False  # a turn of a model that thinks, or the API refuses it
 
     def terms(self, request: Body) -> Terms:
         """Read what a request asks for; raises InvalidToolListError for tools that are none."""
@@ -187,13 +205,16 @@ class Wire(Protocol):
         """Begin to put a streamed answer together."""
 
     def error(self, status: int, message: str) -> Body:
-        """Give an error in the API's own shape."""
+        """Give an error in the API's own shape, which is OpenAI's."""
+        return openai_error(status, message)
 
     def error_event(self, error: Body) -> bytes:
         """Write an error, ours or an upstream's, as an event of a stream."""
 
     def history(self, request: Body) -> list[Any]:
         """Give the messages that identify the conversation, as the client repeats them."""
+        messages = request.get("messages")
+        return messages if isinstance(messages, list) else []
 
     def said(self, body: Body, text: str) -> list[Any]:
         """Give an answer as the client will repeat it, with the text that has reached it."""
@@ -220,34 +241,6 @@ class Assembled:
     def members(self) -> Body:
         """Give the object as far as it has come."""
         return self._members | {name: "".join(parts) for name, parts in self._parts.items()}
-
-
-def documents(event: bytes) -> list[bytes]:
-    """Give the JSON texts of an event of a stream, however a client may read it; none for a comment or an empty one.
-
-    Lines of data are one text, or one each where a server leaves out the empty lines between its events. So are lines
-    that no field begins.
-    """
-    told, loose = list[bytes](), list[bytes]()
-    for line in event.splitlines():
-        bare = line.strip().removeprefix(MARK).strip()
-        name, colon, value = bare.partition(b":")
-        if name.lower() == b"data":
-            told.append(value.strip())
-        elif bare and not (bare.startswith(b":") or (colon and FIELD.fullmatch(name))):
-            loose.append(bare)
-    found = [part for lines in (told, loose) for part in ([b"\n".join(lines)] if _is_one(lines) else lines)]
-    return [text for text in found if text not in (b"", b"[DONE]")]
-
-
-def _is_one(lines: Sequence[bytes]) -> bool:
-    if len(lines) < 2:
-        return True
-    try:
-        json.loads(b"\n".join(lines))
-    except ValueError:
-        return all(line[:1] not in b"{[" for line in lines[1:])
-    return True
 
 
 def holds_call(value: Any) -> bool:
@@ -376,9 +369,14 @@ def user_message(text: str) -> Body:
     return {"role": "user", "content": text}
 
 
+def objects(listed: Any) -> list[Body]:
+    """Give the objects of a list; of anything else none."""
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+
+
 def names_of(tools: Any) -> frozenset[str]:
     """Name the tools of a list, those within a namespace as well."""
-    listed = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    listed = objects(tools)
     found = {(tool.get("custom") or tool).get("name") for tool in listed}
     inner = (names_of(tool.get("tools")) for tool in listed)
     return frozenset().union({name for name in found if isinstance(name, str)}, *inner)
