@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Self, TypeVar
 
 from django.conf import settings
 from django.db import models
@@ -26,8 +26,10 @@ class EscalationState(models.TextChoices):
     EXPIRED = "expired"
 
 
+Lasting = TypeVar("Lasting", bound=models.Model)
 # Excluded of what was claimed or put off: asked for what is open, SQLite goes through all open escalations.
 CLOSED: Final = sorted({*EscalationState} - {EscalationState.OPEN})
+ANSWERABLE: Final = (EscalationState.OPEN, EscalationState.EXPIRED)
 
 
 class EscalationQuerySet(models.QuerySet["Escalation"]):
@@ -39,8 +41,7 @@ class EscalationQuerySet(models.QuerySet["Escalation"]):
 
     def answerable(self) -> EscalationQuerySet:
         """Keep those that a person may answer, late answers among them; a call that a policy rejected is over."""
-        unanswered = (EscalationState.OPEN, EscalationState.EXPIRED)
-        return self.filter(state__in=unanswered).exclude(call__state=CallState.REJECTED)
+        return self.filter(state__in=ANSWERABLE).exclude(call__state=CallState.REJECTED)
 
     def close(self, call: Call, state: EscalationState, now: datetime) -> int:
         """Close the open escalation of a call; returns how many were open, 0 or 1."""
@@ -115,7 +116,6 @@ class Guidance(models.Model):
         return f"{self.decision} for {self.escalation}"
 
 
-ANSWERABLE: Final = (EscalationState.OPEN, EscalationState.EXPIRED)
 LONGEST_HOLD: Final = timedelta(minutes=1)  # the bound of the setting
 
 
@@ -191,20 +191,24 @@ class HeldAnswer(models.Model):
         type(self).objects.filter(pk=self.pk).update(send_at=now + 2 * LONGEST_HOLD)
 
 
-class ClaimQuerySet(models.QuerySet["Claim"]):
-    """Find claims."""
+class LastingQuerySet(models.QuerySet[Lasting]):
+    """Find what lasts until a time, as long as its escalation is open: claims, and what was put off."""
 
-    def active(self, now: datetime) -> ClaimQuerySet:
-        """Keep the claims that hold: not run out, and of escalations that are still open."""
+    def active(self, now: datetime) -> Self:
+        """Keep those that hold: not run out, and of escalations that are still open."""
         return self.filter(until__gt=now).exclude(escalation__state__in=CLOSED)
+
+    def run_out(self, now: datetime) -> Self:
+        """Keep what is to be cleared away: run out, or of an escalation that was closed."""
+        return self.filter(Q(until__lte=now) | ~Q(escalation__state=EscalationState.OPEN)).order_by("until", "pk")
+
+
+class ClaimQuerySet(LastingQuerySet["Claim"]):
+    """Find claims."""
 
     def of_others(self, operator_id: int, now: datetime) -> ClaimQuerySet:
         """Keep what other operators hold."""
         return self.active(now).exclude(operator=operator_id)
-
-    def run_out(self, now: datetime) -> ClaimQuerySet:
-        """Keep what is to be cleared away: run out, or of an escalation that was closed."""
-        return self.filter(Q(until__lte=now) | ~Q(escalation__state=EscalationState.OPEN)).order_by("until", "pk")
 
 
 class Claim(models.Model):
@@ -227,16 +231,8 @@ class Claim(models.Model):
         return f"{self.escalation} by {self.operator}"
 
 
-class SnoozeQuerySet(models.QuerySet["Snooze"]):
+class SnoozeQuerySet(LastingQuerySet["Snooze"]):
     """Find what was put off."""
-
-    def active(self, now: datetime) -> SnoozeQuerySet:
-        """Keep what is still put off."""
-        return self.filter(until__gt=now).exclude(escalation__state__in=CLOSED)
-
-    def run_out(self, now: datetime) -> SnoozeQuerySet:
-        """Keep what comes back, or need not any more."""
-        return self.filter(Q(until__lte=now) | ~Q(escalation__state=EscalationState.OPEN)).order_by("until", "pk")
 
 
 class Snooze(models.Model):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.contrib.auth.models import User
 
 from retrycontract.store.models import Call, Claim, Door, Escalation, Event, LostRaceError, Snooze
-from retrycontract.store.models.escalations import free_calls
+from retrycontract.store.models.escalations import LastingQuerySet, free_calls
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.tools.contracts import sanitizer
 
@@ -33,7 +33,7 @@ class ClaimedError(RuntimeError):
         super().__init__(f"{claim.operator} has it until {claim.until:%H:%M} UTC, or longer if they go on")
 
 
-def claim_call(call: Call, operator: User, *, now: datetime, door: Door = Door.DASHBOARD) -> Claim:
+def claim_call(call: Call, operator: User, *, now: datetime) -> Claim:
     """Take a call on, or keep it for longer; raises NotBlockedError and ClaimedError.
 
     What somebody else let run out is taken over.
@@ -42,7 +42,7 @@ def claim_call(call: Call, operator: User, *, now: datetime, door: Door = Door.D
         escalation, held = _lock_for(operator, call, now)
         if held is None or held.until <= now:
             taken_over = {"from_operator": held.operator.get_username()} if held else {}
-            Event.record("call.claimed", call=call, actor=operator.get_username(), door=door, at=now, **taken_over)
+            _record("call.claimed", call, operator, now, **taken_over)
             # An escalation has one row for its claim, so one that ran out is overwritten.
             held = Claim(pk=held.pk if held else None, escalation=escalation, operator=operator, claimed_at=now)
         held.until = now + patience()
@@ -50,9 +50,7 @@ def claim_call(call: Call, operator: User, *, now: datetime, door: Door = Door.D
     return held
 
 
-def claim_next(
-    operator: User, *, now: datetime, beside: Call | None = None, door: Door = Door.DASHBOARD
-) -> Call | None:
+def claim_next(operator: User, *, now: datetime, beside: Call | None = None) -> Call | None:
     """Take on the call that waits longest, that nobody has and nobody put off; None when there is none.
 
     Of operators who ask at once each gets another one. `beside` is the call at hand, which is not meant.
@@ -63,7 +61,7 @@ def claim_next(
         if call is None:
             return None
         try:
-            claim_call(call, operator, now=now, door=door)
+            claim_call(call, operator, now=now)
         except (ClaimedError, NotBlockedError):
             continue  # somebody was faster: the next look no longer finds it
         return call
@@ -84,21 +82,29 @@ def renew_claim(call: Call, operator: User, *, now: datetime) -> bool:
     return True
 
 
-def release_claim(call: Call, operator: User, *, now: datetime, door: Door = Door.DASHBOARD) -> bool:
+def release_claim(call: Call, operator: User, *, now: datetime) -> bool:
     """Give a call back; False when the operator didn't have it."""
-    with write_transaction():
-        call.hold()
-        mine = Claim.objects.filter(escalation__call=call, operator=operator)
-        is_active = mine.active(now).exists()
-        mine.delete()
-        if is_active:
-            Event.record("call.released", call=call, actor=operator.get_username(), door=door, at=now)
-    return is_active
+    return _end(Claim.objects.filter(escalation__call=call, operator=operator), "call.released", call, operator, now)
 
 
 def claim_of(call: Call, *, now: datetime) -> Claim | None:
     """Tell who has a call, if anybody has."""
     return Claim.objects.active(now).select_related("operator").filter(escalation__call=call).first()
+
+
+def _end(rows: LastingQuerySet[Any], event: str, call: Call, operator: User, now: datetime) -> bool:
+    """Delete a claim, or what put a call off; False when it held no longer."""
+    with write_transaction():
+        call.hold()
+        is_active = rows.active(now).exists()
+        rows.delete()
+        if is_active:
+            _record(event, call, operator, now)
+    return is_active
+
+
+def _record(name: str, call: Call, operator: User, now: datetime, **data: str) -> None:
+    Event.record(name, call=call, actor=operator.get_username(), door=Door.DASHBOARD, at=now, **data)
 
 
 def patience() -> timedelta:
@@ -137,9 +143,7 @@ class UnusableTimeError(ValueError):
         super().__init__(f"Put it off until a time to come, at most {LONGEST.days} days from now.")
 
 
-def snooze_call(
-    call: Call, operator: User, *, until: datetime, now: datetime, reason: str = "", door: Door = Door.DASHBOARD
-) -> Snooze:
+def snooze_call(call: Call, operator: User, *, until: datetime, now: datetime, reason: str = "") -> Snooze:
     """Put a call off, or change until when; raises UnusableTimeError, NotBlockedError and ClaimedError.
 
     The operator's own claim ends by it. A call that expires before comes back never: it expires.
@@ -152,23 +156,13 @@ def snooze_call(
         Claim.objects.filter(escalation=escalation).delete()
         values = {"operator": operator, "reason": reason, "snoozed_at": now, "until": until}
         snooze, _ = Snooze.objects.update_or_create(escalation=escalation, defaults=values)
-        Event.record(
-            "call.snoozed", call=call, actor=operator.get_username(), door=door, at=now, until=until.isoformat(),
-            reason=reason,
-        )  # fmt: skip
+        _record("call.snoozed", call, operator, now, until=until.isoformat(), reason=reason)
     return snooze
 
 
-def wake_call(call: Call, operator: User, *, now: datetime, door: Door = Door.DASHBOARD) -> bool:
+def wake_call(call: Call, operator: User, *, now: datetime) -> bool:
     """Put a call back into the queue before its time; False when it was there."""
-    with write_transaction():
-        call.hold()
-        mine = Snooze.objects.filter(escalation__call=call)
-        was_asleep = mine.active(now).exists()
-        mine.delete()
-        if was_asleep:
-            Event.record("call.woken", call=call, actor=operator.get_username(), door=door, at=now)
-    return was_asleep
+    return _end(Snooze.objects.filter(escalation__call=call), "call.woken", call, operator, now)
 
 
 def snooze_of(call: Call, *, now: datetime) -> Snooze | None:
