@@ -25,9 +25,6 @@ def worker_name() -> str:
 def sweep(*first: Callable[[], None]) -> None:
     """Take every step of a sweep, `first` ones before the others; one that fails is logged and keeps no other back."""
     # Imported here: Celery loads its worker's modules before Django is ready.
-    from django.db import close_old_connections
-    from django.utils import timezone
-
     from retrycontract.store.models import WorkerBeat
     from retrycontract.usecases.answers.send_answer import send_held
     from retrycontract.usecases.calls.repeat_request import forget_requests

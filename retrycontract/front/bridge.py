@@ -113,7 +113,7 @@ async def disconnected(receive: Receive) -> None:
 class WsgiBridge:
     """Serve a WSGI application over ASGI.
 
-    Paths under `api_prefix` run on a pool of their own, so that slow pages never queue before submits. It has
+    Paths under `/api/` run on a pool of their own, so that slow pages never queue before submits. It has
     one thread by default: one writer is quicker than several that fight for SQLite's lock. Of these, what `is_slow`
     tells by method, path and size of the body runs on a third pool. What `turn_of` gives a name runs in one thread with
     all of that name.
@@ -129,7 +129,6 @@ class WsgiBridge:
         is_slow: Callable[[str, bytes, int], bool] = lambda *_: False,
         turn_of: Callable[[str, bytes, int], str] = lambda *_: "",
         max_body_bytes: int,
-        api_prefix: str = "/api/",
     ) -> None:
         self._app = wsgi_app
         self._api = ThreadPoolExecutor(api_threads, thread_name_prefix="api")
@@ -144,7 +143,6 @@ class WsgiBridge:
         # leaves the other processor to agents, and nobody who logs in feels it.
         self._logins = ThreadPoolExecutor(1, thread_name_prefix="login")
         self._limit = max_body_bytes
-        self._api_prefix = api_prefix.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
@@ -194,7 +192,7 @@ class WsgiBridge:
 
     def is_api(self, scope: Scope) -> bool:
         """Tell whether the path, as the application will see it, is the API's."""
-        return _path(scope).startswith(self._api_prefix)
+        return _path(scope).startswith(b"/api/")
 
     def close(self) -> None:
         """Let the threads end; requests that have not begun are dropped, nobody waits for them any more."""

@@ -176,8 +176,8 @@ class FrontOfHouse:
         self._turns = asyncio.Semaphore(QUESTIONS_AT_ONCE)
         self._rechecks = Pace(RECHECKS_PER_SECOND, burst=RECHECKS_PER_SECOND)
         self._streams = Streams(bridge, bells, self._turns, rhythm)
-        self._waiting = 0
-        self._closing = False
+        self.waiting = 0  # requests that are held at the moment
+        self.is_closing = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request or the lifespan; refuse websockets."""
@@ -206,19 +206,9 @@ class FrontOfHouse:
         """Count the streams that are open at the moment."""
         return self._streams.open
 
-    @property
-    def waiting(self) -> int:
-        """Count the requests that are held at the moment."""
-        return self._waiting
-
-    @property
-    def is_closing(self) -> bool:
-        """Tell whether the server is about to end."""
-        return self._closing
-
     def stop_waiting(self) -> None:
         """Answer every held request with what is known, and hold none from now on; on the loop's thread."""
-        self._closing = True
+        self.is_closing = True
         self._streams.stop()
         self._bells.ring_all()
 
@@ -252,20 +242,20 @@ class FrontOfHouse:
     ) -> Response | None:
         answer = asyncio.create_task(self._ask_until_answered(scope, response, ticket, deadline))
         gone = asyncio.create_task(disconnected(receive))
-        self._waiting += 1
+        self.waiting += 1
         try:
             await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
             return await answer if answer.done() else None
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
             answer.cancel()
             gone.cancel()
 
     async def _ask_until_answered(self, scope: Scope, response: Response, ticket: int, deadline: float) -> Response:
         clock = asyncio.get_running_loop().time
-        while (pending := Pending.of(response)) and not self._closing and (left := deadline - clock()) > 0:
+        while (pending := Pending.of(response)) and not self.is_closing and (left := deadline - clock()) > 0:
             # The more wait, the rarer each wakes to ask unrung; those who came before a crowd find no turn free.
-            unrung = max(self._recheck, self._waiting / RECHECKS_PER_SECOND)
+            unrung = max(self._recheck, self.waiting / RECHECKS_PER_SECOND)
             if not await self._bells.wait(pending.bell, ticket, min(left, unrung)):
                 if clock() >= deadline:
                     break
@@ -275,7 +265,7 @@ class FrontOfHouse:
             if news is not None and (answer := self._answer_of_news(response, pending.path, news)):
                 return answer
             async with self._turns:
-                if self._closing:
+                if self.is_closing:
                     break
                 ticket = self._bells.ticket()
                 response = await self._bridge.ask(question(scope, pending.path), b"")

@@ -23,8 +23,6 @@ from retrycontract.contract.errors import WrongInputError
 from retrycontract.contract.outputs.json_text import parse_json
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from retrycontract.mcp.connection import Headers, ServerConnection
 
 LEAVE_SECONDS = 2.0  # to end by itself when its input closes, and again at SIGTERM
@@ -50,9 +48,7 @@ class UpstreamProcess:
         """See to it that it ends, also when nothing else comes of it."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     @property
@@ -147,9 +143,7 @@ class ServerBehind:
         """See to it that no process stays behind."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop what still runs."""
         for process in list(self._processes):
             process.stop()

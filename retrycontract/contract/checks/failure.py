@@ -75,9 +75,9 @@ class Failure:
         """List allowed values or names, safe to show."""
         return self.limit(describe_options(options, self.sanitizer.redact_identifier))
 
-    def actual(self, value: Any, pointer: str | None = None) -> str:
+    def actual(self, value: Any) -> str:
         """Show a value: redacted, shortened, one line."""
-        return self.sanitizer.preview(value, self.pointer if pointer is None else pointer, marked=self.marked)
+        return self.sanitizer.preview(value, self.pointer, marked=self.marked)
 
     def error(
         self,

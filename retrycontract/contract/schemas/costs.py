@@ -144,9 +144,9 @@ class Combined:
         "_members",
         "_named",
         "_names",
-        "_prefix",
         "_weigher",
         "places",
+        "prefix",
         "rate",
         "told",
     )
@@ -159,7 +159,7 @@ class Combined:
         self._named = {name for place in places for name in _mapping(place.schema, "properties")}
         lists = ([place.schema.get(keyword) for keyword in ("prefixItems", "items")] for place in places)
         firsts = (next((each for each in pair if isinstance(each, list)), []) for pair in lists)
-        self._prefix = max(map(len, firsts), default=0)
+        self.prefix = max(map(len, firsts), default=0)  # items that have a schema of their own
         self._members: dict[str | None, Combined] = {}
         self._items: dict[int, Combined] = {}
         self._names: Combined | None = None
@@ -183,16 +183,11 @@ class Combined:
 
     def item(self, position: int) -> Combined:
         """Give what judges an item; those after the longest tuple share one."""
-        key = min(position, self._prefix)
+        key = min(position, self.prefix)
         found = self._items.get(key)
         if found is None:
             found = self._items[key] = self._below(ITEMS)
         return found
-
-    @property
-    def prefix(self) -> int:
-        """Count the items that have a schema of their own."""
-        return self._prefix
 
     def _below(self, keywords: Sequence[str], *, named: str | None = None) -> Combined:
         below: Counter[SchemaPlace] = Counter()

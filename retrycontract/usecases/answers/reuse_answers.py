@@ -195,7 +195,6 @@ def save_reply(
     shared: bool = False,
     position: int | None = None,
     reply: SavedReply | None = None,
-    door: Door = Door.DASHBOARD,
 ) -> SavedReply:
     """Keep a new reply, or change `reply`; raises NotAllowedError and UnusableReplyError.
 
@@ -224,17 +223,17 @@ def save_reply(
                 reply.save()
         except IntegrityError:
             raise UnusableReplyError(f"Another reply has the key {position}.") from None
-        _record("reply.added" if is_new else "reply.changed", reply, operator, now, door)
+        _record("reply.added" if is_new else "reply.changed", reply, operator, now)
     return reply
 
 
-def delete_reply(reply: SavedReply, operator: User, *, now: datetime, door: Door = Door.DASHBOARD) -> bool:
+def delete_reply(reply: SavedReply, operator: User, *, now: datetime) -> bool:
     """Delete a reply; False when it was gone already. Raises NotAllowedError."""
     _check_role(operator, reply)
     with write_transaction():
         deleted, _ = SavedReply.objects.filter(pk=reply.pk).delete()
         if deleted:
-            _record("reply.deleted", reply, operator, now, door)
+            _record("reply.deleted", reply, operator, now)
     return bool(deleted)
 
 
@@ -254,9 +253,9 @@ def _check_role(operator: User, reply: SavedReply) -> None:
         raise NotAllowedError("The reply is somebody else's.")
 
 
-def _record(name: str, reply: SavedReply, operator: User, now: datetime, door: Door) -> None:
+def _record(name: str, reply: SavedReply, operator: User, now: datetime) -> None:
     Event.record(
-        name, actor=operator.get_username(), door=door, at=now, title=reply.title, shared=reply.is_shared,
+        name, actor=operator.get_username(), door=Door.DASHBOARD, at=now, title=reply.title, shared=reply.is_shared,
         position=reply.position,
     )  # fmt: skip
 
@@ -277,7 +276,6 @@ def set_hint(
     now: datetime,
     expires_at: datetime | None = None,
     source: Guidance | None = None,
-    door: Door = Door.DASHBOARD,
 ) -> StandingHint:
     """Tell agents this from now on, in the place of what they were told; raises UnusableHintError, LostRaceError."""
     expires_at = expires_at or now + LASTS
@@ -300,30 +298,30 @@ def set_hint(
                 hint.save()
         except IntegrityError:
             raise LostRaceError("somebody else has set a hint for the same mistake this moment; look at it") from None
-        _record_hint("hint.set", hint, owner, now, door)
+        _record_hint("hint.set", hint, owner, now)
     return hint
 
 
 def set_hint_from(
-    guidance: Guidance, owner: User, *, now: datetime, text: str = "", expires_at: datetime | None = None
+    guidance: Guidance, owner: User, *, now: datetime, expires_at: datetime | None = None
 ) -> StandingHint:
-    """Let an answer stand, in its own words unless others are given; raises UnusableHintError, LostRaceError."""
+    """Let an answer stand, in its own words; raises UnusableHintError, LostRaceError."""
     fingerprint = guidance.base.fingerprint if guidance.base is not None else ""
     mistake = Mistake.of(guidance.call, fingerprint)
-    return set_hint(mistake, text or guidance.text, owner, now=now, expires_at=expires_at, source=guidance)
+    return set_hint(mistake, guidance.text, owner, now=now, expires_at=expires_at, source=guidance)
 
 
-def switch_off_hint(hint: StandingHint, operator: User, *, now: datetime, door: Door = Door.DASHBOARD) -> bool:
+def switch_off_hint(hint: StandingHint, operator: User, *, now: datetime) -> bool:
     """Tell agents no longer; False when it was off."""
     with write_transaction():
         if not StandingHint.objects.on().filter(pk=hint.pk).update(off_at=now):
             return False
-        _record_hint("hint.switched_off", hint, operator, now, door)
+        _record_hint("hint.switched_off", hint, operator, now)
     return True
 
 
-def _record_hint(name: str, hint: StandingHint, operator: User, now: datetime, door: Door) -> None:
+def _record_hint(name: str, hint: StandingHint, operator: User, now: datetime) -> None:
     Event.record(
-        name, actor=operator.get_username(), door=door, at=now, hint=hint.pk, namespace=hint.namespace,
+        name, actor=operator.get_username(), door=Door.DASHBOARD, at=now, hint=hint.pk, namespace=hint.namespace,
         tool=hint.tool_name, fingerprint=hint.fingerprint, expires_at=hint.expires_at.isoformat(),
     )  # fmt: skip
