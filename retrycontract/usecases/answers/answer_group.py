@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 
 from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.contract.decisions import Decision
-from retrycontract.store.models import Attempt, Call, Claim, Door, HeldAnswer, LostRaceError, Mistake
+from retrycontract.store.models import Attempt, Call, Claim, HeldAnswer, LostRaceError, Mistake
 from retrycontract.usecases.answers.give_guidance import (
     AlreadyAnsweredError,
     OtherMistakeError,
@@ -69,7 +69,6 @@ def answer_group(
     most: int = MOST,
     correct: Correct | None = None,
     stands_days: int | None = None,
-    door: Door = Door.DASHBOARD,
 ) -> GroupAnswer:
     """Give one answer to every Blocked call of a mistake, or to those whose ids are named, `most` at once.
 
@@ -82,7 +81,7 @@ def answer_group(
     claims = Claim.objects.of_others(operator.pk, now).filter(escalation__call__in=[call.pk for call in calls])
     taken = dict(claims.values_list("escalation__call_id", "operator__username"))
     batch = new_batch()
-    answer = {"text": text, "arguments": arguments, "grant": grant, "door": door, "batch": batch}
+    answer = {"text": text, "arguments": arguments, "grant": grant, "batch": batch}
     answered: list[str] = []
     # When more were named than are answered at once, the rest is not judged.
     unknown = set(only or ()) - {call.public_id for call in calls} if len(calls) < most else ()
@@ -90,18 +89,10 @@ def answer_group(
     for call in calls:
         if call.pk in taken:
             left.append(LeftCall(call.public_id, Reason.CLAIMED, taken[call.pk]))
+            continue
         # One of them carries what is told to the next agents: it is taken back with the rest.
-        elif (
-            problem := _answer(
-                call,
-                mistake,
-                operator,
-                decision,
-                now,
-                answer | {"stands_days": None if answered else stands_days},
-                correct,
-            )
-        ) is not None:
+        told = answer | {"stands_days": None if answered else stands_days}
+        if (problem := _answer(call, mistake, operator, decision, now, told, correct)) is not None:
             left.append(problem)
         else:
             answered.append(call.public_id)

@@ -153,7 +153,6 @@ def give_guidance(
     base_number: int | None = None,
     mistake: str | None = None,
     held: HeldAnswer | None = None,
-    door: Door = Door.DASHBOARD,
 ) -> Guidance:
     """Store the answer, move the call and wake the agent; raises RefusedAnswerError and AlreadyAnsweredError.
 
@@ -166,7 +165,7 @@ def give_guidance(
             raise OtherMistakeError(f"{call} has made another mistake meanwhile")
         draft = draft_guidance(call, decision, text=text, arguments=arguments, grant=grant, base_number=base_number)
         try:
-            return _give(escalation, call, draft, operator, now=now, held=held, door=door)
+            return _give(escalation, call, draft, operator, now=now, held=held)
         except LostRaceError:
             continue  # its agent tried again meanwhile: the text names the attempts, so it is written anew
     raise LostRaceError("the call kept changing while it was answered; send the answer again")
@@ -180,7 +179,6 @@ def _give(
     *,
     now: datetime,
     held: HeldAnswer | None,
-    door: Door,
 ) -> Guidance:
     answer, decision, source = draft.answer, draft.answer.decision, call.state
     with write_transaction():
@@ -220,7 +218,7 @@ def _give(
             GuidanceVersion.objects.create(guidance=guidance, stage=GuidanceStage.PROPOSED, arguments=proposed, at=now)
         _keep(guidance, GuidanceStage.EDITED, now, text=guidance.text)
         Event.record(
-            "guidance.given", call=call, actor=operator.get_username(), door=door, at=now, from_state=source,
+            "guidance.given", call=call, actor=operator.get_username(), door=Door.DASHBOARD, at=now, from_state=source,
             decision=decision.value, granted=answer.grant, late=source == CallState.EXPIRED,
         )  # fmt: skip
         count_guidance(call, guidance, source=source, now=now)

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 
 from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.contract.decisions import Decision
-from retrycontract.store.models import Call, Door, Escalation, Guidance, HeldAnswer, LostRaceError
+from retrycontract.store.models import Call, Escalation, Guidance, HeldAnswer, LostRaceError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.answers.give_guidance import (
     AlreadyAnsweredError,
@@ -43,7 +43,6 @@ def send_answer(
     batch: str = "",
     stands_days: int | None = None,
     mistake: str | None = None,
-    door: Door = Door.DASHBOARD,
     **answer: Any,
 ) -> HeldAnswer | Guidance:
     """Hold an answer, or give it at once where nothing is held; raises as `give_guidance` does.
@@ -52,7 +51,7 @@ def send_answer(
     """
     hold = timedelta(seconds=settings.RETRYCONTRACT.answer_hold_seconds)
     if not hold:
-        given = give_guidance(escalation, operator, decision, now=now, mistake=mistake, door=door, **answer)
+        given = give_guidance(escalation, operator, decision, now=now, mistake=mistake, **answer)
         _let_stand(given, operator, stands_days, now=now)
         return given
     call = Call.objects.select_related("agent", "tool", "version").get(pk=escalation.call_id)
