@@ -255,11 +255,7 @@ class _Extraction:
         match call.name:
             # With a guard, as a bare name in a pattern would be bound instead of compared.
             case name if name == EXAMPLE:
-                found = example_of(self._examiner.tool)
-                if not found.conforms:
-                    return f"There is no example: {found.problem}", False, None
-                shown = json.dumps({"data": found.value}, ensure_ascii=False)
-                return f"This conforms; the values are made up:\n{shown}", False, None
+                return example_of(self._examiner.tool).told, False, None
             case name if name in (VALIDATE, SUBMIT):
                 output, reason = data_of(call.arguments), completion.finish_reason
                 findings = self._examiner.examine(output, reason)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,10 +62,7 @@ class ExtractionRequest:
         return Examiner(self.tool, is_kept=True).examine(as_text(data)).is_valid
 
     def example(self) -> str:
-        found = example_of(compiled_or_apart(self.tool))
-        if not found.conforms:
-            return f"There is no example: {found.problem}"
-        return f"This conforms; the values are made up:\n{json.dumps({DATA: found.value}, ensure_ascii=False)}"
+        return example_of(compiled_or_apart(self.tool)).told
 
     @property
     def advice(self) -> str:

@@ -18,7 +18,7 @@ from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.schemas.patterns import text_for
 from retrycontract.contract.schemas.type_expressions import FORMATS
-from retrycontract.contract.tool import CompiledTool
+from retrycontract.contract.tool import DATA, CompiledTool
 
 MAX_PARTS = 2_000  # places of one sample; a schema may describe far more
 MAX_DEPTH = 40  # a schema may refer to itself; what it requires of itself without end has no sample
@@ -45,6 +45,13 @@ class Example:
     def conforms(self) -> bool:
         """Tell whether the sample may be shown."""
         return not self.problem
+
+    @property
+    def told(self) -> str:
+        """Write it for a model that is to give such data."""
+        if not self.conforms:
+            return f"There is no example: {self.problem}"
+        return f"This conforms; the values are made up:\n{json.dumps({DATA: self.value}, ensure_ascii=False)}"
 
 
 class _NoSampleError(ValueError):
