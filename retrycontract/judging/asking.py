@@ -17,6 +17,7 @@ from retrycontract.client import (
     UnavailableError,
     UnreachableError,
 )
+from retrycontract.contract.errors import WrongInputError
 from retrycontract.contract.tracker import UnknownCallError
 from retrycontract.judging import Judge, ModelOutput, NotJudgedError, Verdict
 from retrycontract.judging.judge import Steps, drive_async
@@ -90,6 +91,18 @@ async def settled(steps: Steps[T]) -> T:
         raise NoVerdictError(f"{error}.") from error
     except ValueError as error:
         raise NoVerdictError("it holds a number that is too long to be sent.") from error
+
+
+def service_at(url: str | None, key_in: str) -> AsyncClient | None:
+    """Make the client of the service that `--url` names, if any; raises WrongInputError where `key_in` holds no key."""
+    if not url:
+        return None
+    from retrycontract.client import AsyncClient, MissingKeyError
+
+    try:
+        return AsyncClient(url, patience=PATIENCE)
+    except MissingKeyError as error:
+        raise WrongInputError(f"--url needs the agent's key in {key_in}: {error}") from None
 
 
 async def tell_of_refused_key(service: AsyncClient | None, where: str) -> None:

@@ -175,6 +175,7 @@ class ServerBehind:
             )
         from retrycontract.mcp.streamable import HttpConnection, http_client
 
+        # An answer takes as long as the tool does.
         self._http = getattr(self, "_http", None) or http_client()
         return HttpConnection(server, self._http)
 

@@ -53,10 +53,10 @@ def run_gateway(options: argparse.Namespace) -> int:
         # Imported while the server starts: most of what we need takes as long as it does.
         import anyio
 
-        from retrycontract.judging.asking import tell_of_refused_key
+        from retrycontract.judging.asking import service_at, tell_of_refused_key
         from retrycontract.mcp.process import StdioFront, log_to_stderr
 
-        service = _service(options)
+        service = service_at(options.url, API_KEY)
         log_to_stderr()
 
         async def connect() -> int:
@@ -164,11 +164,11 @@ def run_server(options: argparse.Namespace) -> int:
     import anyio
 
     from retrycontract.contract.outputs import Kind
-    from retrycontract.judging.asking import settled, tell_of_refused_key
+    from retrycontract.judging.asking import service_at, settled, tell_of_refused_key
     from retrycontract.mcp.process import serve
     from retrycontract.mcp.server import ContractServer
 
-    configuration, service = _configuration(options), _service(options)
+    configuration, service = _configuration(options), service_at(options.url, API_KEY)
     send_as_asked("mcp,otel")
     tools, extractions = _read(options.tools), _read(options.extractions)
     if not (tools or extractions or options.url):
@@ -212,18 +212,6 @@ def _read(path: Path | None) -> list[DeclaredTool]:
         return read_tool_list(value)
     except ValueError as wrong:
         raise WrongInputError(f"{path}: {wrong}") from None
-
-
-def _service(options: argparse.Namespace) -> AsyncClient | None:
-    if not options.url:
-        return None
-    from retrycontract.client import AsyncClient, MissingKeyError
-    from retrycontract.judging.asking import PATIENCE
-
-    try:
-        return AsyncClient(options.url, patience=PATIENCE)
-    except MissingKeyError as error:
-        raise WrongInputError(f"--url needs the agent's key in {API_KEY}: {error}") from None
 
 
 def _judge(options: argparse.Namespace, configuration: RetryConfiguration, service: AsyncClient | None) -> Judge:

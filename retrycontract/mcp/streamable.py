@@ -43,11 +43,10 @@ REFUSED = "The MCP server behind the gateway answers {status}. {said}"
 logger = logging.getLogger("retrycontract.mcp")
 
 
-def http_client() -> httpx2.AsyncClient:
-    """Make what all connections share."""
+def http_client(stall: float | None = None) -> httpx2.AsyncClient:
+    """Make what all clients of an upstream share; `stall` is how many seconds it may be silent, None for any number."""
     return httpx2.AsyncClient(
-        # An answer takes as long as the tool does.
-        timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+        timeout=httpx2.Timeout(stall, connect=CONNECT_SECONDS, pool=None),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=200, keepalive_expiry=20),
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # one client's must not go along with another's
     )

@@ -10,11 +10,9 @@ from typing import Any, Final
 
 import uvicorn
 
-from retrycontract.client import AsyncClient, MissingKeyError
 from retrycontract.config.configuration_file import configuration_of
-from retrycontract.contract.errors import WrongInputError
 from retrycontract.front.connections import Doorkeeper, allow_many_connections, guarded
-from retrycontract.judging.asking import PATIENCE
+from retrycontract.judging.asking import service_at
 from retrycontract.mcp.visiting import HEADER_SECONDS, bound_socket
 from retrycontract.proxy.app import API_KEY, Proxy
 from retrycontract.proxy.contracts import JudgingSettings
@@ -32,13 +30,7 @@ def run(options: dict[str, Any]) -> int:
         max_answer=options["max_answer"], max_request=options["max_request"], wait=options["wait"],
         rescue=options["rescue"], repeats=options["repeats"], tells_repeats=options["tell_repeats"],
     )  # fmt: skip
-    service = None
-    if options["url"]:
-        try:
-            service = AsyncClient(options["url"], patience=PATIENCE)
-        except MissingKeyError as error:
-            raise WrongInputError(f"--url needs the agent's key in {API_KEY}: {error}") from None
-    proxy = Proxy(options["upstream"], settings, service)
+    proxy = Proxy(options["upstream"], settings, service_at(options["url"], API_KEY))
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
     # It writes the address of every request, where some clients put their key.
     logging.getLogger("httpx2").setLevel(logging.WARNING)

@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final
 
 import httpx2
@@ -15,9 +14,9 @@ import httpx2
 from retrycontract.client.connection import split_address
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.mcp.events import AnswerTooLargeError, documents, events_of
+from retrycontract.mcp.streamable import http_client
 from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire, parse, tells_error
 
-CONNECT_SECONDS: Final = 10.0
 # What belongs to one connection, and what is made anew; RFC 9110, 7.6.1.
 HOP_BY_HOP: Final = frozenset(
     {
@@ -90,11 +89,7 @@ class Upstream:
         self.url, self._prefix = url.rstrip("/"), parts.path.rstrip("/")
         self._base = str(httpx2.URL(self.url)).rstrip("/")
         self.max_answer = max_answer
-        self._http = httpx2.AsyncClient(
-            timeout=httpx2.Timeout(stall, connect=CONNECT_SECONDS, pool=None),
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=200, keepalive_expiry=20),
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # cookies are between client and upstream
-        )
+        self._http = http_client(stall)
 
     async def close(self) -> None:
         await self._http.aclose()
