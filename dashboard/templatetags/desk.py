@@ -26,7 +26,7 @@ from retrycontract.contract.feedback.feedback_text import shown_pointer
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_faults import CARET
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
-from retrycontract.store.models import Call, StandingHint
+from retrycontract.store.models import Attempt, Call, StandingHint
 from retrycontract.usecases.answers.reuse_answers import times
 
 register = template.Library()
@@ -73,6 +73,16 @@ def state_pill(state: str) -> SafeString:
 def json_view(value: Any, errors: Sequence[ValidationError] = (), *, near: bool = False) -> SafeString:
     """Render JSON that a model supplied, with the places of the errors marked; `near`: only what is around them."""
     return render_json(value, errors, near=near)
+
+
+@register.simple_tag
+def attempt_view(attempt: Attempt, errors: Sequence[ValidationError] = (), *, near: bool = False) -> SafeString:
+    """Render what an attempt gave: JSON, text that is none, or the words that there is nothing."""
+    if not attempt.has_output:
+        return format_html('<p class="soft">{}</p>', "No output.")
+    if attempt.is_parsed or not isinstance(attempt.output, str):
+        return render_json(attempt.output, errors, near=near)
+    return render_text(attempt.output, near=near)
 
 
 @register.simple_tag

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.utils import timezone
 
-from retrycontract.contract.outputs import Generation
-from tests.dashboard.conftest import text_of
-from tests.factories import RIGHT, WRONG, make_agent, make_blocked, make_call, make_tool, submit
+from dashboard.navigation import Role
+from retrycontract.contract.outputs import Generation, Kind
+from retrycontract.usecases.calls.cancel_call import cancel_call
+from tests.dashboard.conftest import HTMX, logged_in, text_of
+from tests.factories import DEPLOY, RIGHT, WRONG, make_agent, make_blocked, make_call, make_tool, make_user, submit
+from tests.usecases.conftest import configure
 
 if TYPE_CHECKING:
     from django.test import Client
+    from pytest_django import Settings
 
-    from retrycontract.store.models import Call
+    from retrycontract.store.models import Call, Tool
 
 pytestmark = pytest.mark.django_db
 
@@ -92,3 +98,74 @@ def test_an_attempt_says_which_model_wrote_it_and_what_that_took(desk: Client) -
     page = read(desk, make_call(agent, [WRONG], generation=told))
     assert "Model opus \\u202e4 Tokens 1,200 in, 80 out Took 2.5 s" in page
     assert "Model" not in read(desk, make_call(agent, [WRONG]))
+
+
+GIVEN: dict[str, dict[str, Any]] = {
+    "an object": {"output": WRONG},
+    "no JSON": {"output": '{"service": '},
+    "no text": {"output": ""},
+    "blanks": {"output": "  "},
+    "a null": {"output": None},
+    "a null as text": {"output": "null"},
+    "a text in JSON": {"output": '"web"'},
+    "a number": {"output": 1e400},
+    "a list": {"output": [[], {}]},
+    "half a character": {"output": '{"service": "\\ud800"}'},
+    "nested too deeply": {"output": "[" * 10_000},
+    "refused besides": {"output": RIGHT, "callback_error": "frozen"},
+    "refused by the agent alone": {"output": None, "callback_error": "the model could not be asked"},
+    "not asked": {"output": None, "api_error": "rate limit"},
+}
+OF_CALL = ("/calls/{call}/", "/calls/{call}/?whole=1", "/calls/{call}/?whole=3", "/calls/{call}/?seen=",
+           "/calls/{call}/group/")  # fmt: skip
+SHOWN = ("/", "/?show=all", "/calls/", "/calls.csv", "/agent-responses/", "/tools/", "/tools/{tool}/", "/insights/",
+         "/audit/", "/admin/retrycontract/attempt/", "/admin/retrycontract/attempt/{attempt}/change/")  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("given", GIVEN)
+def test_every_page_shows_every_attempt(given: str, kind: Kind) -> None:
+    agent = make_agent()
+    tool = make_tool(agent, schema=_schema(kind), kind=kind)
+    call = make_call(agent, [GIVEN[given]["output"]] * 3, kind=kind, **_beside(given))
+    _look_at_every_page(tool, call)
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("state", ["queued", "discarded"])
+def test_every_page_shows_an_attempt_that_nobody_judged(state: str, kind: Kind, settings: Settings) -> None:
+    configure(settings, judge="worker")
+    agent = make_agent()
+    tool = make_tool(agent, schema=_schema(kind), kind=kind)
+    call = make_call(agent, [WRONG], kind=kind)
+    if state == "discarded":
+        cancel_call(call, now=timezone.now())
+    assert call.attempts.get().state == state
+    _look_at_every_page(tool, call)
+
+
+def _schema(kind: Kind) -> Any:
+    return {"language": "json"} if kind == Kind.SOURCE_FILE else DEPLOY
+
+
+def _beside(given: str) -> dict[str, Any]:
+    return {name: value for name, value in GIVEN[given].items() if name != "output"}
+
+
+def _look_at_every_page(tool: Tool, call: Call) -> None:
+    browser = logged_in(make_user("ada", Role.ADMIN))
+    about = {"call": call.public_id, "tool": tool.pk, "attempt": call.attempts.latest("number").pk}
+    for path in (*OF_CALL, *SHOWN):
+        for headers in ({}, HTMX):
+            assert browser.get(path.format(**about), headers=headers).status_code < 400, path
+    for schema in (_schema(call.kind), {"language": "python"} if call.kind == Kind.SOURCE_FILE else True):
+        tried = browser.post(f"/tools/{tool.pk}/schema/", {"schema": json.dumps(schema), "step": "try", "base": ""})
+        assert tried.status_code < 500
+    for form in ({"decision": "corrected", "load": "1"}, {"decision": "hint", "text": "x"}):
+        assert browser.post(f"/calls/{call.public_id}/preview/", form, headers=HTMX).status_code < 500
+
+
+def test_an_attempt_without_an_output_is_told_as_that(desk: Client) -> None:
+    tool = make_tool(make_agent())
+    make_call(make_agent(), [None], **_beside("refused by the agent alone"))
+    assert "What it sent No output." in text_of(desk.get(f"/tools/{tool.pk}/"))

@@ -281,6 +281,11 @@ class Attempt(models.Model):
     def is_waiting(self) -> bool:
         return self.state in AttemptState.waiting()
 
+    @property
+    def has_output(self) -> bool:
+        """Tell whether the model gave anything; one that could not be asked did not. A parsed `null` is an output."""
+        return self.is_parsed or self.output is not None
+
 
 OF_STATUS = {
     ResponseStatus.SUCCESS: Q(is_valid=True),

@@ -116,7 +116,7 @@ def _attempts(calls: Iterable[int], *, is_valid: bool) -> list[Attempt]:
 def _is_of_schema(tool: Tool, attempt: Attempt) -> bool:
     """Tell whether the schema that judged it would say so again: a callback may have refused it, or a cut-off."""
     version = attempt.call.version
-    if version is None or (attempt.output is None and not attempt.is_parsed):
+    if version is None or not attempt.has_output:
         return False
     try:
         return bool(_errors(attempt, pinned(tool, version, attempt.call.kind)))
