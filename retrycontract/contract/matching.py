@@ -7,7 +7,7 @@ session. What is joined wrongly runs one conversation's correction in another; w
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -92,15 +92,23 @@ class AmbiguousCallError(LookupError):
         super().__init__("several open calls of this session and tool could be meant; send call_id")
 
 
-def match(submission: Submission, open_calls: Sequence[Call], *, is_one_conversation: bool = False) -> Call | None:
+def match(
+    submission: Submission,
+    open_calls: Sequence[Call],
+    *,
+    is_one_conversation: bool = False,
+    is_repeated: Callable[[Call], bool] = lambda _: False,
+) -> Call | None:
     """Pick the open call of the same agent that an attempt without our `call_id` continues, or None for a new one.
 
     First the same session and provider id, then the same session and tool in a later turn. Without a session nothing
-    is continued, unless whoever asks is one conversation as a whole: then the same provider id is enough. Raises
-    AmbiguousCallError when the turn fits several.
+    is continued, unless whoever asks is one conversation as a whole: then the same provider id is enough. What a turn
+    sends twice is parallel, also under one id, unless `is_repeated` tells that a call's newest attempt was the very
+    same. Raises AmbiguousCallError when several fit.
     """
     if submission.session_id is None and not is_one_conversation:
         return None
+    turn = submission.turn
     same_id = [
         call
         for call in open_calls
@@ -108,13 +116,17 @@ def match(submission: Submission, open_calls: Sequence[Call], *, is_one_conversa
         and call.session_id == submission.session_id
         # A call of a tool that does not exist is corrected by naming another.
         and (call.tool_name == submission.tool_name or call.is_of_unknown_tool)
+        and (turn is None or call.last_turn != turn or is_repeated(call))
     ]
     if same_id:
         # The newest: providers that count anew use an id again while an older call of the session may still be open.
+        last = same_id[-1].last_turn
+        parallel = [call for call in same_id if last is not None and call.last_turn == last]
+        if len(parallel) > 1:
+            raise AmbiguousCallError(parallel)
         return same_id[-1]
     if submission.session_id is None:
         return None
-    turn = submission.turn
     later = [
         call
         for call in open_calls

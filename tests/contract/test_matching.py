@@ -58,13 +58,19 @@ CALL = OpenCall("it")
     ("sent", "calls", "matched"),
     [
         pytest.param(submission(), [], None, id="nothing-open"),
-        pytest.param(submission("call_1", turn=1), [CALL], "it", id="same-session-and-id"),
+        pytest.param(submission("call_1", turn=2), [CALL], "it", id="same-session-and-id"),
+        pytest.param(submission("call_1", turn=0), [CALL], "it", id="same-id-in-an-earlier-turn"),
+        pytest.param(submission("call_1", turn=1), [CALL], None, id="same-id-in-one-turn"),
+        pytest.param(submission("call_1", turn=1), [OpenCall("it", "blocked")], None, id="same-id-in-its-turn"),
+        pytest.param(
+            submission("call_1"), [OpenCall("old", last_turn=0), OpenCall("it")], "it", id="the-newest-of-one-id"
+        ),
         pytest.param(submission("call_1", turn=None), [CALL], "it", id="same-id-needs-no-turn"),
         pytest.param(submission("call_1", session="other", turn=9), [CALL], None, id="same-id-in-another-session"),
         pytest.param(submission("call_1", session=None), [CALL], None, id="same-id-without-the-session"),
         pytest.param(submission("call_1", tool="write", turn=1), [CALL], None, id="an-id-reused-for-another-tool"),
         pytest.param(
-            submission("call_1", tool="write", turn=1),
+            submission("call_1", tool="write"),
             [OpenCall("it", is_of_unknown_tool=True)],
             "it",
             id="same-id-corrects-an-unknown-tool",
@@ -88,7 +94,7 @@ CALL = OpenCall("it")
             id="without-session-the-turn-says-nothing",
         ),
         pytest.param(
-            submission("call_1", turn=1), [OpenCall("old"), OpenCall("new")], "new", id="the-latest-of-the-same-id"
+            submission("call_1"), [OpenCall("old", last_turn=0), OpenCall("new")], "new", id="the-latest-of-the-same-id"
         ),
         pytest.param(
             submission("call_1"),
@@ -136,6 +142,7 @@ def test_in_one_conversation_the_providers_id_is_enough(sent: Submission, call: 
     ("sent", "calls"),
     [
         pytest.param(submission(turn=3), [OpenCall("a"), OpenCall("b", last_turn=2)], id="later-than-both"),
+        pytest.param(submission("call_1"), [OpenCall("a"), OpenCall("b")], id="one-id-of-two-calls-of-one-turn"),
         pytest.param(
             submission(turn=None), [OpenCall("a", state="blocked"), OpenCall("b", state="guided")], id="both-waiting"
         ),

@@ -32,6 +32,7 @@ CONTINUES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 BEGINS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "the same turn": ({"turn": 1}, {"turn": 1, "tool_call_id": "id_2"}),
+    "the same turn, an unknown tool corrected": ({"turn": 1, "tool": "deplyo"}, {"turn": 1}),
     "an earlier turn": ({"turn": 2}, {"turn": 1, "tool_call_id": "id_2"}),
     "no turns": ({}, {"tool_call_id": "id_2"}),
     "same id, no session": ({"session_id": None}, {"session_id": None}),
@@ -74,6 +75,24 @@ def test_parallel_calls_of_one_turn_are_distinct_and_the_next_turn_must_say_whic
     assert list(refused.value.candidates) == calls
     assert send(agent, WRONG, session_id="s", turn=2, tool_call_id="new", call=calls[1]).call == calls[1]
     assert Call.objects.count() == 3
+
+
+@pytest.mark.parametrize("attempts", [1, 3], ids=["retrying", "blocked"])
+def test_two_calls_of_one_turn_may_share_an_id_and_what_is_sent_once_more_makes_no_call(
+    send: Send, attempts: int
+) -> None:
+    agent = make_agent()
+    make_tool(agent)
+    turn = {"session_id": "s", "tool_call_id": "id_1", "turn": attempts}
+    call = [send(agent, WRONG, **turn | {"turn": each + 1}).call for each in range(attempts)][-1]
+    assert send(agent, WRONG, **turn).call == call
+    other = send(agent, WRONG | {"more": 1}, **turn).call
+    assert other != call
+    assert send(agent, WRONG | {"more": 1}, **turn).call == other
+    # A person's answer to one of them must not reach the other.
+    with pytest.raises(AmbiguousCallError):
+        send(agent, WRONG, **turn | {"turn": attempts + 1})
+    assert [it.attempts_made for it in Call.objects.order_by("pk")] == [attempts + 1, 2]
 
 
 def test_what_has_ended_is_not_continued(send: Send) -> None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from retrycontract.config.logs import follow
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
-from retrycontract.contract.json_types import text_of
+from retrycontract.contract.json_types import read_written, text_of
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.outputs import UNTOLD, Generation, Kind
 from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.store.models import Agent, Call, LostRaceError, Tool, ToolVersion
 from retrycontract.store.models.calls import candidates
+from retrycontract.store.sealing import keyed_hash
 from retrycontract.usecases.calls.repeat_request import RequestKey
 from retrycontract.usecases.tools.contracts import attempts_allowed, sanitizer
 
@@ -170,8 +172,16 @@ def find_call(agent: Agent, new: NewAttempt) -> Call | None:
         return call
     submission = Submission(new.tool, new.tool_call_id, new.session_id, new.turn)
     # A call keeps the kind that it began with, whatever its tool is registered for meanwhile.
-    found = candidates(agent, submission)
-    return match(submission, [call for call in found if call.kind == new.kind or call.is_of_unknown_tool])
+    found = [call for call in candidates(agent, submission) if call.kind == new.kind or call.is_of_unknown_tool]
+    return match(submission, found, is_repeated=partial(_is_repeated, new))
+
+
+def _is_repeated(new: NewAttempt, call: Call) -> bool:
+    """Tell whether the newest attempt of a call named the tool and had the output that come in now."""
+    newest = call.attempts.filter(number=call.attempts_made)
+    return (
+        call.tool_name == new.tool and newest.filter(output_hash=keyed_hash(text_of(read_written(new.output)))).exists()
+    )
 
 
 def _context(new: NewAttempt) -> dict[str, Any] | None:
