@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any
-from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from ninja.params.functions import Query
 from pydantic import BaseModel, Field
 
-from retrycontract.api import presenters, problems
+from retrycontract.api import presenters
 from retrycontract.api.openapi import MAX_TURN, Identifier, Moment, ToolName
 from retrycontract.api.schemas import ErrorOut, Links, Strict
 from retrycontract.contract.webhooks import ResponseStatus
 from retrycontract.store.models import Agent
-from retrycontract.usecases.calls.read_agent_responses import ResponseFilters, UnknownCursorError, read_agent_responses
-from retrycontract.usecases.calls.repeat_request import safe_query
+from retrycontract.usecases.calls.read_agent_responses import ResponseFilters, read_agent_responses
 
 
 class ResponseQuery(Strict):
@@ -59,13 +57,7 @@ def get_agent_responses(request: HttpRequest, query: Annotated[ResponseQuery, Qu
     """Read the log of your agent's responses, a page at a time."""
     agent: Agent = request.auth  # type: ignore[attr-defined]  # ninja puts what ApiKeyAuth returns here
     filters = ResponseFilters(agent=agent, **query.model_dump(exclude={"cursor", "limit"}))
-    try:
-        page = read_agent_responses(filters, after=query.cursor, size=query.limit)
-    except UnknownCursorError:
-        raise problems.Problem(
-            422, "unknown-cursor", "No page begins there; follow 'next' of the page before."
-        ) from None
-    asked = safe_query(query.model_dump(mode="json", exclude_none=True)) | {"cursor": page.following}
+    page = read_agent_responses(filters, after=query.cursor, size=query.limit)
     return ResponsePageOut(
         responses=[
             ResponseOut(
@@ -82,5 +74,5 @@ def get_agent_responses(request: HttpRequest, query: Annotated[ResponseQuery, Qu
             )
             for response in page.responses
         ],
-        next=f"{presenters.PREFIX}/agent-responses?{urlencode(asked)}" if page.following else None,
+        next=presenters.next_page("/agent-responses", query, page.following),
     )

@@ -46,7 +46,7 @@ def begin(agent: Agent, cursor: str | None, last_event_id: str | None) -> Beginn
         try:
             return Beginning(Position.parse(cursor))
         except ValueError:
-            raise Problem(422, "unknown-cursor", "No page begins there; send Last-Event-ID.") from None
+            raise Problem("unknown-cursor", "No page begins there; send Last-Event-ID.") from None
     if last_event_id is not None:
         return Beginning(mine.position_behind(int(last_event_id)))
     now = mine.position_now()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 from django.db.models import Model
 from pydantic import BaseModel
@@ -14,9 +15,16 @@ from retrycontract.contract.feedback.tool_result import Provider, ToolResult, fi
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.outputs import Kind
 from retrycontract.store.models import Attempt, Call, Guidance
+from retrycontract.usecases.calls.repeat_request import safe_query
 
 PREFIX = "/api/v1"
 Form = TypeVar("Form", bound=BaseModel)
+
+
+def next_page(path: str, query: BaseModel, cursor: str) -> str | None:
+    """Write the address of the page that begins behind a cursor; None without one, on the last page."""
+    asked = safe_query(query.model_dump(mode="json", exclude_none=True)) | {"cursor": cursor}
+    return f"{PREFIX}{path}?{urlencode(asked)}" if cursor else None
 
 
 def links(call: Call) -> schemas.Links:

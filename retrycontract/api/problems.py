@@ -36,6 +36,7 @@ from retrycontract.usecases.calls.continue_call import (
     OtherKindError,
     UnknownVersionError,
 )
+from retrycontract.usecases.calls.read_agent_responses import UnknownCursorError
 from retrycontract.usecases.calls.repeat_request import IdempotencyConflictError
 from retrycontract.usecases.counts.keep_count import WorkUsedUpError
 from retrycontract.usecases.tools.contracts import sanitizer
@@ -144,11 +145,10 @@ TITLES = {
 
 
 class Problem(Exception):  # noqa: N818 - the RFC's word for it
-    """Raise an answer: status, a stable code, a sentence, and pointers to the faults."""
+    """Raise an answer: a stable code, which has its status, a sentence, and pointers to the faults."""
 
     def __init__(
         self,
-        status: int,
         code: str,
         detail: str,
         *,
@@ -156,7 +156,7 @@ class Problem(Exception):  # noqa: N818 - the RFC's word for it
         headers: Mapping[str, str] | None = None,
         **extra: Any,
     ) -> None:
-        self.status, self.code, self.detail, self.extra = status, code, detail, {"errors": errors, **extra}
+        self.status, self.code, self.detail, self.extra = STATUS[code], code, detail, {"errors": errors, **extra}
         self.headers = headers or {}
         super().__init__(detail)
 
@@ -273,77 +273,74 @@ def _crash(_: HttpRequest, error: Exception) -> HttpResponse:
     )
 
 
-def _told(code: str, detail: str, **more: Any) -> Problem:
-    return Problem(STATUS[code], code, detail, **more)
-
-
 # What an exception of the use cases is told as.
 TOLD: Final[dict[type[Exception], Callable[[Any], Problem]]] = {
-    Http404: lambda _: _told("not-found", "Nothing of yours has this address. Check the id and the API key."),
-    CallNotFoundError: lambda _: _told(
+    Http404: lambda _: Problem("not-found", "Nothing of yours has this address. Check the id and the API key."),
+    CallNotFoundError: lambda _: Problem(
         "call-not-found", "You have no call with this call_id; leave it out to begin a new one."
     ),
-    CallEndedError: lambda error: _told(
+    CallEndedError: lambda error: Problem(
         "call-ended",
         f"The call has ended ({error.call.state}); leave call_id out to begin a new one.",
         state=error.call.state,
         call_id=error.call.public_id,
     ),
-    CallOfOtherToolError: lambda error: _told(
+    CallOfOtherToolError: lambda error: Problem(
         "other-tool",
         "The call belongs to another tool; leave call_id out to begin a new one.",
         call_id=error.call.public_id,
     ),
-    OtherKindError: lambda error: _told("other-kind", f"{str(error)[0].upper()}{str(error)[1:]}."),
-    AmbiguousCallError: lambda error: _told(
+    OtherKindError: lambda error: Problem("other-kind", f"{str(error)[0].upper()}{str(error)[1:]}."),
+    AmbiguousCallError: lambda error: Problem(
         "ambiguous-call",
         "Several open calls of this session and tool could be meant; send the call_id of one of 'candidates'.",
         candidates=[getattr(call, "public_id", "") for call in error.candidates],
     ),
-    IdempotencyConflictError: lambda _: _told(
+    UnknownCursorError: lambda _: Problem("unknown-cursor", "No page begins there; follow 'next' of the page before."),
+    IdempotencyConflictError: lambda _: Problem(
         "idempotency-key-reused",
         "This Idempotency-Key came with another request before; make a new one for each request.",
     ),
-    UnknownVersionError: lambda _: _told(
+    UnknownVersionError: lambda _: Problem(
         "version-not-found", "The tool has no version with this hash; register it first."
     ),
-    InvalidSchema: lambda fault: _told(
+    InvalidSchema: lambda fault: Problem(
         "invalid-schema", "The tool's schema cannot be registered; see 'errors'.", errors=[shown_fault(fault)]
     ),
-    UnknownLanguageError: lambda _: _told(
+    UnknownLanguageError: lambda _: Problem(
         "unknown-language",
         f"In which language are the files? Name one of {', '.join(Language)} as 'x-language' in the schema.",
     ),
-    MissingGrammarError: lambda error: _told(
+    MissingGrammarError: lambda error: Problem(
         "unknown-language",
         f"This service cannot check {error.language.title}; its operator can install retrycontract[languages].",
     ),
-    InvalidToolListError: lambda fault: _told(
+    InvalidToolListError: lambda fault: Problem(
         "invalid-tool-list",
         "The tools cannot be read; see 'errors'.",
         errors=[{"pointer": fault.pointer, "code": "tool-list", "detail": fault.reason}],
     ),
-    ToolChangedError: lambda error: _told(
+    ToolChangedError: lambda error: Problem(
         "precondition-failed",
         "The tool is not as If-Match or If-None-Match says. Read it, and change it as it is now.",
         headers={} if error.revision is None else {"ETag": entity_tag(error.revision)},
     ),
-    RequestDataTooBig: lambda _: _told(
+    RequestDataTooBig: lambda _: Problem(
         "body-too-large",
         f"The request body is over {settings.RETRYCONTRACT.max_body_bytes} bytes. Send less in one request.",
     ),
-    WorkUsedUpError: lambda error: _told(
+    WorkUsedUpError: lambda error: Problem(
         "too-much-work",
         "Checking this agent's outputs took more processor time than it may have; wait as long as Retry-After says, "
         "and send smaller outputs, or register fewer and simpler schemas at once.",
         headers={"Retry-After": str(error.wait)},
     ),
-    TooManyWaitingError: lambda _: _told(
+    TooManyWaitingError: lambda _: Problem(
         "too-much-work",
         "Other checks of this agent are still running; wait for them.",
         headers={"Retry-After": "1"},
     ),
-    LostRaceError: lambda _: _told("busy", "The call changed at the same moment; send the request again."),
+    LostRaceError: lambda _: Problem("busy", "The call changed at the same moment; send the request again."),
 }
 
 

@@ -74,7 +74,7 @@ class ApiKeyAuth(HttpBearer):
         """Return the agent, or answer 401 or 403."""
         scheme, _, presented = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not presented.strip():
-            raise Problem(401, "no-key", "Send your API key as 'Authorization: Bearer rc_…'.")
+            raise Problem("no-key", "Send your API key as 'Authorization: Bearer rc_…'.")
         return self.authenticate(request, presented.strip())
 
     def authenticate(self, request: HttpRequest, token: str) -> Agent:  # noqa: ARG002 - ninja's signature
@@ -82,17 +82,17 @@ class ApiKeyAuth(HttpBearer):
         now = timezone.now()
         key = ApiKey.objects.authenticate(token, now)
         if key is None:
-            raise Problem(401, "unknown-key", "The API key is unknown, revoked or expired. Make a new one.")
+            raise Problem("unknown-key", "The API key is unknown, revoked or expired. Make a new one.")
         per_minute = settings.RETRYCONTRACT.requests_per_minute
         if per_minute and (wait := limiter.take(key.digest, per_minute)):
             detail = f"This key has made its {per_minute} requests of a minute; wait as long as Retry-After says."
-            raise Problem(429, "too-many-requests", detail, headers={"Retry-After": str(wait)})
+            raise Problem("too-many-requests", detail, headers={"Retry-After": str(wait)})
         key.touch(now)
         for scope in self.needed:
             if scope not in key.granted:
                 making = "'retrycontract agent create --scopes'"
                 detail = f"This key has not the scope '{scope}'. Use one that has; {making} makes it."
-                raise Problem(403, "missing-scope", detail)
+                raise Problem("missing-scope", detail)
         if self.causes_work:  # what only asks or ends something stays open to whoever has used up its work
             refuse_overdrawn(key.agent, now=now)
         follow(agent=key.agent.name)
@@ -119,10 +119,10 @@ class StrictParser(Parser):
     def parse_body(self, request: HttpRequest) -> Any:
         """Return the parsed body; raises Problem 400 or 415."""
         if request.content_type != "application/json":
-            raise Problem(415, "not-json", "Send the body as application/json.")
+            raise Problem("not-json", "Send the body as application/json.")
         # Bodies are bounded as they come in: unpacked, a small one could be of any size.
         if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
-            raise Problem(415, "encoded-body", "Send the body as it is, without a Content-Encoding.")
+            raise Problem("encoded-body", "Send the body as it is, without a Content-Encoding.")
         value, fault = parse_json(request.body)
         if fault is None:
             return value
@@ -136,7 +136,7 @@ class StrictParser(Parser):
         is_fine_else = all(wrong is None for _, wrong in rest.values())
         if not is_fine_else or ("raw" in rest if arguments is not None else fault.kind not in HALVES):
             reason = sanitizer().preview_text(fault.reason, MAX_REASON)
-            raise Problem(400, "bad-json", f"The body is not JSON: {reason}.")
+            raise Problem("bad-json", f"The body is not JSON: {reason}.")
         read = {name: value for name, (value, _) in rest.items()}
         return read if arguments is None else read | {"raw": arguments}
 
@@ -232,7 +232,7 @@ def refuse_others(operation: Operation) -> None:
         ]  # fmt: skip
         if faults:
             detail = "Correct the words of the query named in 'errors'."
-            raise Problem(422, "invalid-request", detail, errors=faults[:MAX_FAULTS])
+            raise Problem("invalid-request", detail, errors=faults[:MAX_FAULTS])
         return answer(request, **values)
 
     operation.view_func = answer_known

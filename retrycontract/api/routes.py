@@ -34,7 +34,8 @@ from retrycontract.store.models.calls import CALL_OF_AGENT
 from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.continue_call import NewAttempt
-from retrycontract.usecases.calls.repeat_request import opened_identifier, safe_query, sealed_identifier
+from retrycontract.usecases.calls.read_agent_responses import UnknownCursorError
+from retrycontract.usecases.calls.repeat_request import opened_identifier, sealed_identifier
 from retrycontract.usecases.calls.submit_attempt import submit_attempt
 from retrycontract.usecases.notify.doorbell import agent_bell, opened_verdict
 from retrycontract.usecases.notify.follow_events import follow_events
@@ -123,17 +124,11 @@ def get_calls(request: HttpRequest, filters: Annotated[schemas.CallFilters, Quer
             after=filters.cursor, size=filters.limit + 1, is_of_tool=filters.tool is not None
         )
     except Call.DoesNotExist:
-        raise problems.Problem(
-            422, "unknown-cursor", "No page begins there; follow 'next' of the page before."
-        ) from None
+        raise UnknownCursorError(filters.cursor) from None
     shown = found[: filters.limit]
-    asked = safe_query(filters.model_dump(mode="json", exclude_none=True)) | {
-        "cursor": shown[-1].public_id if shown else ""
-    }
-    more = len(found) > len(shown)
     return schemas.CallPage(
         calls=[presenters.summary(call) for call in shown],
-        next=f"{presenters.PREFIX}/calls?{urlencode(asked)}" if more else None,
+        next=presenters.next_page("/calls", filters, shown[-1].public_id if len(found) > len(shown) else ""),
     )
 
 
@@ -191,7 +186,7 @@ def get_guidance(request: HttpRequest, call_id: str) -> schemas.GuidanceOut:
     """Read the newest guidance of a call; 404 while there is none."""
     given = _newest_guidance(request, _call(request, call_id))
     if given is None:
-        raise problems.Problem(404, "no-guidance", "Nobody has answered yet; wait at /wait?for=guidance.")
+        raise problems.Problem("no-guidance", "Nobody has answered yet; wait at /wait?for=guidance.")
     return presenters.guidance(given)
 
 
@@ -207,7 +202,7 @@ def post_guidance_ack(request: HttpRequest, call_id: str, key: IdempotencyKey = 
     def acknowledged() -> schemas.AckOut:
         given = _newest_guidance(request, _call(request, call_id))
         if given is None:
-            raise problems.Problem(404, "no-guidance", "There is no guidance to acknowledge yet.")
+            raise problems.Problem("no-guidance", "There is no guidance to acknowledge yet.")
         return schemas.AckOut(acknowledged=acknowledge_guidance(given, now=timezone.now()))
 
     return once(request, key, acknowledged)

@@ -100,10 +100,8 @@ class OwnErrorIn(Strict):
         return ValidationError.from_json(self.model_dump(mode="json"))
 
 
-class FeedbackIn(BaseModel):
+class FeedbackIn(Strict):
     """What a feedback holds beside the errors; agents whose model reads nothing else ask for more."""
-
-    model_config = ConfigDict(extra="forbid")
 
     form: FeedbackForm = Field(
         FeedbackForm.ERRORS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Literal
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
@@ -191,10 +191,9 @@ def get_tools(
     tools = Tool.objects.of(agent_of(request).namespace, query.kind)
     found = tools.page(after=query.cursor, size=query.limit + 1)
     shown = found[: query.limit]
-    asked = query.model_dump(mode="json", exclude_none=True) | {"cursor": shown[-1].name if shown else ""}
     page = ToolPage(
         tools=[ToolSummary(**_summary(tool)) for tool in shown],
-        next=f"{presenters.PREFIX}/tools?{urlencode(asked)}" if len(found) > len(shown) else None,
+        next=presenters.next_page("/tools", query, shown[-1].name if len(found) > len(shown) else ""),
     )
     return _unless_known(response, if_none_match, tag_of(page), page)
 
@@ -246,7 +245,7 @@ def put_tool(
     With `If-Match` only while it is as you read it, with `If-None-Match: *` only when there is none of that name.
     """
     if not name or len(name) > 300 or not name.isprintable():
-        raise problems.Problem(422, "invalid-name", "A tool's name has 1 to 300 printable characters.")
+        raise problems.Problem("invalid-name", "A tool's name has 1 to 300 printable characters.")
     settings = ToolSettings(**body.model_dump(exclude={"input_schema"}))
     done = register_tool(
         agent_of(request), name, body.input_schema, now=timezone.now(), settings=settings,

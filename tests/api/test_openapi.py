@@ -104,10 +104,8 @@ def test_every_refusal_is_declared_with_its_code_and_type() -> None:
 
 def test_every_code_that_is_declared_is_used_and_described() -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in Path(problems.__file__).parent.glob("*.py"))
-    used = {
-        code: int(status) for status, code in re.findall(r'(?:problem_response|Problem)\(\s*(\d+), "([a-z-]+)"', source)
-    }
-    used |= {code: STATUS[code] for code in re.findall(r'_told\(\s*"([a-z-]+)",\s', source)}
+    used = {code: int(status) for status, code in re.findall(r'problem_response\(\s*(\d+), "([a-z-]+)"', source)}
+    used |= {code: STATUS[code] for code in re.findall(r'Problem\(\s*"([a-z-]+)",\s', source)}
     assert used | {"http-error": 400} == STATUS
 
 
