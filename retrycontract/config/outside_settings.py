@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
 
 from retrycontract.config.variables import PREFIX
 
 LOOPBACK: Final = frozenset(("127.0.0.1", "localhost", "::1"))
 ROLES: Final = ("viewer", "operator", "admin")  # each does what those before it do
 ANYBODY: Final = "*"
+
+
+def parts(value: Any, mark: str = ",") -> Any:
+    """Split a text at its marks; what is split already stays."""
+    return [part.strip() for part in value.split(mark) if part.strip()] if isinstance(value, str) else value
+
+
+Parts: TypeAlias = Annotated[list[str], BeforeValidator(parts)]
 
 
 class LoginSettings(BaseModel):
@@ -45,10 +53,8 @@ class LoginSettings(BaseModel):
     @field_validator("oidc_roles", "oidc_scopes", mode="before")
     @classmethod
     def _split_words(cls, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        mark = ";" if ";" in value else ","  # a directory's groups hold commas themselves
-        return [part.strip() for part in value.split(mark) if part.strip()]
+        is_marked = isinstance(value, str) and ";" in value  # a directory's groups hold commas themselves
+        return parts(value, ";" if is_marked else ",")
 
     @field_validator("oidc_roles")
     @classmethod
@@ -122,7 +128,7 @@ class DeliverySettings(BaseModel):
     notify_webhook_url: str = Field(
         "", description='Slack-compatible webhook that is told of new escalations; gets `{"text": …}`. A secret.'
     )
-    notify_email: list[str] = Field(
+    notify_email: Parts = Field(
         [], description="Addresses that are told of new escalations, comma separated; needs the e-mail settings."
     )
     allow_private_webhooks: bool = Field(
@@ -149,11 +155,6 @@ class DeliverySettings(BaseModel):
         "starttls", description="How the connection to the SMTP server is secured: starttls, tls or none."
     )
     email_from: str = Field("", description="Address that e-mails come from.")
-
-    @field_validator("notify_email", mode="before")
-    @classmethod
-    def _split_addresses(cls, value: Any) -> Any:
-        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
     @field_validator("notify_email", "email_from")
     @classmethod

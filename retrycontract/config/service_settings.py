@@ -16,7 +16,7 @@ from cryptography.fernet import Fernet
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from retrycontract.config.database_url import is_redis_url, read_database_url
-from retrycontract.config.outside_settings import DeliverySettings, LoginSettings
+from retrycontract.config.outside_settings import DeliverySettings, LoginSettings, Parts
 from retrycontract.config.outside_settings import is_plain_url as is_plain_url
 from retrycontract.config.telemetry import checked_endpoint
 from retrycontract.config.variables import PREFIX as PREFIX
@@ -38,10 +38,10 @@ class ServiceSettings(LoginSettings, DeliverySettings):
 
     data_dir: Path = Field(Path("data"), description="Folder of the database, the keys and the first password.")
     debug: bool = Field(False, description="Show tracebacks in the browser; never in production.")
-    allowed_hosts: list[str] = Field(
+    allowed_hosts: Parts = Field(
         ["127.0.0.1", "localhost", "[::1]"], description="Host names that the service answers to, comma separated."
     )
-    trusted_origins: list[str] = Field(
+    trusted_origins: Parts = Field(
         [], description="Origins (scheme and host) that forms may come from, comma separated; needed behind a proxy."
     )
     https: bool = Field(False, description="The service is reached over HTTPS: secure cookies, HSTS, redirects.")
@@ -61,7 +61,7 @@ class ServiceSettings(LoginSettings, DeliverySettings):
         "",
         description="Signs sessions, hashes and what workers tell; 32 random characters or more; made at first start.",
     )
-    encryption_keys: list[str] = Field(
+    encryption_keys: Parts = Field(
         [], description="Fernet keys, newest first, comma separated; made at first start when empty."
     )
     config_file: Path = Field(Path(".agent/config.yml"), description="The contract's own configuration file.")
@@ -134,7 +134,7 @@ class ServiceSettings(LoginSettings, DeliverySettings):
         "",
         description="Address of a trace in your tracing tool, with `{trace_id}` in it: calls link there.",
     )
-    proxy_upstreams: list[str] = Field(
+    proxy_upstreams: Parts = Field(
         [], description="Model APIs that agents reach at `/proxy/NAME/`, as `NAME=URL`, comma separated; empty: none."
     )
     proxy_mode: Literal["observe", "enforce"] = Field(
@@ -178,7 +178,7 @@ class ServiceSettings(LoginSettings, DeliverySettings):
     )
     max_body_bytes: int = Field(2_097_152, ge=1024, le=67_108_864, description="Largest request body.")
     dashboard_threads: int = Field(4, ge=1, le=128, description="Threads that serve the dashboard.")
-    trusted_proxies: list[str] = Field(
+    trusted_proxies: Parts = Field(
         [],
         description="Addresses or networks of proxies whose `X-Forwarded-For` is believed, comma separated; `*` all.",
     )
@@ -203,13 +203,6 @@ class ServiceSettings(LoginSettings, DeliverySettings):
     body_seconds: float = Field(
         60, ge=0, le=3_600, description="How long the body of a request may take, at `retrycontract up`; 0: any time."
     )
-
-    @field_validator(
-        "allowed_hosts", "trusted_origins", "trusted_proxies", "encryption_keys", "proxy_upstreams", mode="before"
-    )
-    @classmethod
-    def _split(cls, value: Any) -> Any:
-        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
     @field_validator("encryption_keys")
     @classmethod
