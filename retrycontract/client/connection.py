@@ -158,7 +158,6 @@ class Whole:
         self._pieces.append(piece)
 
     def reply(self, response: httpx2.Response) -> Reply:
-        """Give the answer when all of it is there."""
         return from_httpx(response, b"".join(self._pieces))
 
 

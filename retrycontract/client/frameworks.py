@@ -176,7 +176,6 @@ class FrameworkCall:
 
     @property
     def name(self) -> str:
-        """Give the name of its tool."""
         return str(self.declared["name"])
 
 

@@ -208,7 +208,6 @@ class Operations:
         return self._read(reply, reading.acknowledged)
 
     def cancel(self, call: AnyCall) -> Conversation[CallState]:
-        """Give a call up."""
         reply = yield from self._asked(_post(f"{_path(call)}/cancel"))
         return self._read(reply, reading.state)
 
@@ -218,13 +217,11 @@ class Operations:
         return Listing(f"/calls?{urlencode(asked | {'limit': PAGE})}", reading.call_page)
 
     def agent_responses(self, filters: LogQuery) -> Listing[LoggedResponse]:
-        """List the agent-response log."""
         asked = {name: value for name, value in filters.items() if value is not None}
         times = {name: value.isoformat() for name, value in asked.items() if isinstance(value, datetime)}
         return Listing(f"/agent-responses?{urlencode(asked | times | {'limit': PAGE})}", reading.response_page)
 
     def tools(self, kind: Kind | str | None) -> Listing[KnownTool]:
-        """List the tools."""
         return Listing(
             f"/tools?{urlencode({'kind': kind, 'limit': PAGE} if kind else {'limit': PAGE})}", reading.tool_page
         )
@@ -234,18 +231,15 @@ class Operations:
         return self._read((yield from self._asked(Request("GET", path))), listing.reader)
 
     def tool(self, name: str) -> Conversation[KnownTool]:
-        """Read one tool with its schema."""
         reply = yield from self._asked(Request("GET", _tool_path(name)))
         return self._read(reply, reading.known_tool)
 
     def register_tool(self, name: str, input_schema: Any, options: ToolOptions) -> Conversation[RegisteredTool]:
-        """Register one tool with its options."""
         body = _json({"input_schema": input_schema, **options})
         reply = yield from self._asked(Request("PUT", _tool_path(name), body))
         return self._read(reply, reading.registered_tool)
 
     def register_tools(self, tools: Any) -> Conversation[ImportedTools]:
-        """Register a list of tools."""
         reply = yield from self._asked(_post("/tools/import", tool_list(tools)))
         return self._read(reply, reading.imported_tools)
 

@@ -92,7 +92,6 @@ def acknowledged(data: Any) -> bool:
 
 
 def state(data: Any) -> CallState:
-    """Read where a call stands."""
     return CallState(data["state"])
 
 
@@ -129,12 +128,10 @@ def response_page(data: Any) -> Listed[LoggedResponse]:
 
 
 def tool_page(data: Any) -> Listed[KnownTool]:
-    """Read some tools."""
     return Listed(tuple(map(known_tool, data["tools"])), _following(data["next"], "/tools?"))
 
 
 def known_tool(data: Any) -> KnownTool:
-    """Read a tool."""
     names = ("name", "kind", "description", "strict", "version", "schema_hash")
     return KnownTool(**{name: data[name] for name in names}, input_schema=data.get("input_schema"))
 
@@ -147,14 +144,12 @@ def _following(address: str | None, beginning: str) -> str | None:
 
 
 def registered_tool(data: Any) -> RegisteredTool:
-    """Read what became of a tool."""
     names = ("name", "version", "schema_hash", "created", "changed", "max_attempts")
     warnings = tuple(SchemaWarning(each["pointer"], each["detail"]) for each in data.get("warnings", ()))
     return RegisteredTool(**{name: data[name] for name in names}, warnings=warnings)
 
 
 def imported_tools(data: Any) -> ImportedTools:
-    """Read what became of a tool list."""
     refused = [RefusedTool(each["name"], each["pointer"], each["code"], each["detail"]) for each in data["refused"]]
     return ImportedTools(tuple(map(registered_tool, data["registered"])), tuple(refused))
 
