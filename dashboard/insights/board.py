@@ -172,63 +172,133 @@ class KnownTools:
         return of_name | {"namespace": self.namespace(namespace, name)}
 
 
-def rows_of(
-    board: Board, span: TimeRange, choice: CutChoice, known: KnownTools, request: HttpRequest
-) -> list[BoardRow]:
-    rows, back = [], {"back": request.GET.urlencode() or f"range={span.name}"}
-    for rank, problem in enumerate(board.problems, 1):
-        pk = known.keys.get((problem.namespace, problem.tool_name))
-        of_tool = known.choice(problem.namespace, problem.tool_name)
-        place = {"field": problem.place} if problem.place else {}
-        counted = of_tool | {"code": problem.code, "field": problem.place or ROOT}
-        trend, tone = _trend(problem.rate, problem.before)
-        rows.append(
-            BoardRow(
-                problem,
-                rank,
-                TITLES["tool"] if not pk and problem.code == NOTHING_FITS else code_title(problem.code),
-                calls_at(span, choice, **counted, course="failing"),
-                calls_at(span, choice, **counted, course="answered"),
-                reverse("dashboard:tool", args=[pk]) if pk else "",
-                f"{reverse('dashboard:edit_schema', args=[pk])}?{urlencode(place | back)}" if pk else "",
-                _spark(problem.series),
-                _share(problem.rate),
-                trend,
-                tone,
-                of_tool["namespace"],
-            )
-        )
-    return rows
+@dataclass(frozen=True, slots=True)
+class BoardPage:
+    """Lay a board out: its rows, each with where it leads."""
 
+    request: HttpRequest
+    board: Board
+    span: TimeRange
+    choice: CutChoice
+    known: KnownTools
+    tool: Tool | None
 
-def markers_of(
-    board: Board, span: TimeRange, choice: CutChoice, known: KnownTools, request: HttpRequest
-) -> list[MarkerRow]:
-    """Place what began in the plots."""
-    steps = list(span.labels)
-    rows = []
-    for marker in board.markers:
-        at = span.scope().span.beginning(marker.at)
-        index = max((number for number, step in enumerate(steps) if step <= at), default=0)
-        is_worse, is_better = marker.before.is_below(marker.since), marker.since.is_below(marker.before)
-        of_tool = known.choice(marker.namespace, marker.tool_name) if marker.tool_name else {}
-        rows.append(
-            MarkerRow(
-                marker,
-                KINDS[marker.kind],
-                marker.name,
-                of_tool.get("namespace", ""),
-                span.labels[steps[index]],
-                f"{index * STEP:g}",
-                _share(marker.before),
-                _share(marker.since),
-                "bad" if is_worse else "good" if is_better else "",
-                _begun(marker, known, request),
-                calls_at(span, choice, **of_tool, course="checked", counted_until=_moment(at)),
-                calls_at(span, choice, **of_tool, course="checked", counted_since=_moment(at)),
+    @property
+    def of_tool(self) -> dict[str, str]:
+        """Choose the calls of the tool that is looked at alone, if one is."""
+        return self.known.choice(self.tool.namespace, self.tool.name) if self.tool else {}
+
+    def calls(self, **chosen: str) -> str:
+        """Write the address of what was chosen of the calls that are looked at."""
+        return calls_at(self.span, self.choice, **chosen)
+
+    def rows(self) -> list[BoardRow]:
+        rows, back = [], {"back": self.request.GET.urlencode() or f"range={self.span.name}"}
+        for rank, problem in enumerate(self.board.problems, 1):
+            pk = self.known.keys.get((problem.namespace, problem.tool_name))
+            of_tool = self.known.choice(problem.namespace, problem.tool_name)
+            place = {"field": problem.place} if problem.place else {}
+            counted = of_tool | {"code": problem.code, "field": problem.place or ROOT}
+            trend, tone = _trend(problem.rate, problem.before)
+            rows.append(
+                BoardRow(
+                    problem,
+                    rank,
+                    TITLES["tool"] if not pk and problem.code == NOTHING_FITS else code_title(problem.code),
+                    self.calls(**counted, course="failing"),
+                    self.calls(**counted, course="answered"),
+                    reverse("dashboard:tool", args=[pk]) if pk else "",
+                    f"{reverse('dashboard:edit_schema', args=[pk])}?{urlencode(place | back)}" if pk else "",
+                    _spark(problem.series),
+                    _share(problem.rate),
+                    trend,
+                    tone,
+                    of_tool["namespace"],
+                )
             )
-        )
-    return rows
+        return rows
+
+    def markers(self) -> list[MarkerRow]:
+        """Place what began in the plots."""
+        steps = list(self.span.labels)
+        rows = []
+        for marker in self.board.markers:
+            at = self.span.scope().span.beginning(marker.at)
+            index = max((number for number, step in enumerate(steps) if step <= at), default=0)
+            is_worse, is_better = marker.before.is_below(marker.since), marker.since.is_below(marker.before)
+            of_tool = self.known.choice(marker.namespace, marker.tool_name) if marker.tool_name else {}
+            rows.append(
+                MarkerRow(
+                    marker,
+                    KINDS[marker.kind],
+                    marker.name,
+                    of_tool.get("namespace", ""),
+                    self.span.labels[steps[index]],
+                    f"{index * STEP:g}",
+                    _share(marker.before),
+                    _share(marker.since),
+                    "bad" if is_worse else "good" if is_better else "",
+                    self._begun(marker),
+                    self.calls(**of_tool, course="checked", counted_until=_moment(at)),
+                    self.calls(**of_tool, course="checked", counted_since=_moment(at)),
+                )
+            )
+        return rows
+
+    def tool_bars(self) -> list[tuple[Bar, str, str]]:
+        """Rank the tools: a bar as long as the tool's failed attempts, where it is looked at alone, its namespace."""
+        bars = draw_bars(
+            (
+                (visible(tool[1]) or "not registered", share.part,
+                 percent(share.part / self.board.tools_total) if self.board.tools_total else "")
+                for tool, share in self.board.tools
+            )
+        )  # fmt: skip
+        return [
+            (
+                replace(bar, link=self.calls(**self.known.choice(*tool), course="failing")),
+                self._narrowed(tool=self.known.keys.get(tool, "")),
+                self.known.namespace(*tool),
+            )
+            for bar, (tool, _) in zip(bars, self.board.tools, strict=True)
+        ]
+
+    def models(self) -> list[StandingRow]:
+        rows = []
+        for one in self.board.models:
+            name = self.choice.full.get(one.name, one.name)
+            of_model = {"model": name} if name else {"nameless": "model"}
+            # Of one tool that nobody registered no page is asked for: only one of both can be left without a name.
+            calls = self.calls(**{**self.of_tool, **of_model}, course="checked-1")
+            rows.append(StandingRow(one, one.first.whole, self._narrowed(model=name), calls))
+        return rows
+
+    def tools(self) -> list[StandingRow]:
+        rows = []
+        for one in self.board.by_tool:
+            key = self.known.keys.get((one.namespace, one.name), "")
+            calls = self.calls(**self.known.choice(one.namespace, one.name), course="checked-1")
+            namespace = self.known.namespace(one.namespace, one.name)
+            rows.append(StandingRow(one, one.first.whole, self._narrowed(tool=key), calls, namespace))
+        return rows
+
+    def codes(self) -> list[StandingRow]:
+        found = [(one, self.calls(**self.of_tool, course="failed", code=one.name)) for one in self.board.codes]
+        return [StandingRow(one, one.first.part, calls, calls) for one, calls in found]
+
+    def _begun(self, marker: Marker) -> str:
+        """Write the address of what began."""
+        if marker.kind == "model":
+            return self._narrowed(model=marker.name)
+        if marker.kind == "hint":
+            return reverse("dashboard:hints")
+        return reverse("dashboard:tool", args=[self.known.keys[marker.namespace, marker.tool_name]])
+
+    def _narrowed(self, **chosen: str) -> str:
+        query = self.request.GET.copy()
+        for name, value in chosen.items():
+            query[name] = value
+        return f"?{query.urlencode()}" if all(chosen.values()) else ""
 
 
 def calls_at(span: TimeRange, choice: CutChoice, **more: str) -> str:
@@ -239,75 +309,8 @@ def calls_at(span: TimeRange, choice: CutChoice, **more: str) -> str:
     return f"{reverse('dashboard:calls')}?{urlencode({name: value for name, value in asked.items() if value})}"
 
 
-def _begun(marker: Marker, known: KnownTools, request: HttpRequest) -> str:
-    """Write the address of what began."""
-    if marker.kind == "model":
-        return _narrowed(request, model=marker.name)
-    if marker.kind == "hint":
-        return reverse("dashboard:hints")
-    return reverse("dashboard:tool", args=[known.keys[marker.namespace, marker.tool_name]])
-
-
 def _moment(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-
-
-def tools_of(
-    board: Board, span: TimeRange, choice: CutChoice, known: KnownTools, request: HttpRequest
-) -> list[tuple[Bar, str, str]]:
-    """Rank the tools: a bar as long as the tool's failed attempts, where it is looked at alone, its namespace."""
-    bars = draw_bars(
-        (
-            (visible(tool[1]) or "not registered", share.part,
-             percent(share.part / board.tools_total) if board.tools_total else "")
-            for tool, share in board.tools
-        )
-    )  # fmt: skip
-    return [
-        (
-            replace(bar, link=calls_at(span, choice, **known.choice(*tool), course="failing")),
-            _narrowed(request, tool=known.keys.get(tool, "")),
-            known.namespace(*tool),
-        )
-        for bar, (tool, _) in zip(bars, board.tools, strict=True)
-    ]
-
-
-def models_of(
-    board: Board, span: TimeRange, choice: CutChoice, of_tool: Mapping[str, str], request: HttpRequest
-) -> list[StandingRow]:
-    rows = []
-    for one in board.models:
-        name = choice.full.get(one.name, one.name)
-        of_model = {"model": name} if name else {"nameless": "model"}
-        # Of one tool that nobody registered no page is asked for: only one of both can be left without a name.
-        calls = calls_at(span, choice, **{**of_tool, **of_model}, course="checked-1")
-        rows.append(StandingRow(one, one.first.whole, _narrowed(request, model=name), calls))
-    return rows
-
-
-def tools_side_by_side(
-    board: Board, span: TimeRange, choice: CutChoice, known: KnownTools, request: HttpRequest
-) -> list[StandingRow]:
-    rows = []
-    for one in board.by_tool:
-        key = known.keys.get((one.namespace, one.name), "")
-        calls = calls_at(span, choice, **known.choice(one.namespace, one.name), course="checked-1")
-        namespace = known.namespace(one.namespace, one.name)
-        rows.append(StandingRow(one, one.first.whole, _narrowed(request, tool=key), calls, namespace))
-    return rows
-
-
-def codes_of(board: Board, span: TimeRange, choice: CutChoice, of_tool: Mapping[str, str]) -> list[StandingRow]:
-    found = [(one, calls_at(span, choice, **of_tool, course="failed", code=one.name)) for one in board.codes]
-    return [StandingRow(one, one.first.part, calls, calls) for one, calls in found]
-
-
-def _narrowed(request: HttpRequest, **chosen: str) -> str:
-    query = request.GET.copy()
-    for name, value in chosen.items():
-        query[name] = value
-    return f"?{query.urlencode()}" if all(chosen.values()) else ""
 
 
 def _share(share: Share) -> str:

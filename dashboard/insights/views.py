@@ -16,15 +16,10 @@ from django.views.decorators.http import require_GET
 
 from dashboard.insights.board import (
     RANKINGS,
+    BoardPage,
     CutChoice,
     KnownTools,
     calls_at,
-    codes_of,
-    markers_of,
-    models_of,
-    rows_of,
-    tools_of,
-    tools_side_by_side,
 )
 from dashboard.insights.plots import Bar, Series, TimeRange, draw_bars, draw_columns, percent
 from dashboard.navigation import is_staff
@@ -37,7 +32,6 @@ from retrycontract.store.models import Rollup, Tool
 from retrycontract.usecases.counts.keep_count import LONGEST
 from retrycontract.usecases.counts.read_board import (
     FEW,
-    Board,
     Share,
     answer_seconds,
     count_open_waits,
@@ -119,15 +113,9 @@ def insights(request: HttpRequest) -> HttpResponse:
             "unasked": calls_at(span, choice, course="unasked", tool=tool.name if tool else ""),
         }
         return render(request, "insights/insights.html", context)
-    known = KnownTools.read()
-    return render(
-        request,
-        "insights/insights.html",
-        context
-        | {"found": found}
-        | _plots(request, found, board, span, choice, known)
-        | {"rows": rows_of(board, span, choice, known, request), "may_edit": is_staff(request.user)},
-    )
+    page = BoardPage(request, board, span, choice, KnownTools.read(), tool)
+    context |= {"found": found, "rows": page.rows(), "may_edit": is_staff(request.user)} | _plots(page, found)
+    return render(request, "insights/insights.html", context)
 
 
 @require_GET
@@ -160,13 +148,9 @@ def _asked(request: HttpRequest) -> tuple[TimeRange, Tool | None]:
     return TimeRange.of(request.GET.get("range", ""), timezone.now()), tool
 
 
-def _plots(
-    request: HttpRequest, found: Insights, board: Board, span: TimeRange, choice: CutChoice, known: KnownTools
-) -> dict[str, Any]:
-    _, tool = _asked(request)
-    of_tool = known.choice(tool.namespace, tool.name) if tool else {}
-    now, steps = timezone.now(), span.labels
-    waits = count_open_waits(span.scope(tool), now)
+def _plots(page: BoardPage, found: Insights) -> dict[str, Any]:
+    span, steps, board = page.span, page.span.labels, page.board
+    waits = count_open_waits(span.scope(page.tool), timezone.now())
     codes = draw_columns({(point.at, point.code): point.amount for point in found.failures}, steps)
     outcomes = sorted(found.outcomes.items(), key=lambda item: (-item[1], item[0]))  # the largest first
     tokens = {(point.at, "tokens"): point.tokens for point in found.costs if point.tokens}
@@ -179,7 +163,7 @@ def _plots(
     ]
 
     def calls(course: str = "", **more: str) -> str:
-        return calls_at(span, choice, **of_tool, course=course, **more)
+        return page.calls(**page.of_tool, course=course, **more)
 
     recovery = []
     for one in found.attempts:
@@ -190,24 +174,24 @@ def _plots(
         recovery.append(Bar(_attempt(one.number), one.judged, width, percent(one.rate), few, link, of_note))
     return {
         "headlines": _headlines(
-            found, waits, answer_seconds(span.scope(tool), found.answer_times.answers), calls
+            found, waits, answer_seconds(span.scope(page.tool), found.answer_times.answers), calls
         ),
         "board": board,
-        "markers": markers_of(board, span, choice, known, request),
-        "models": models_of(board, span, choice, of_tool, request),
-        "by_tool": tools_side_by_side(board, span, choice, known, request),
-        "by_code": codes_of(board, span, choice, of_tool),
+        "markers": page.markers(),
+        "models": page.models(),
+        "by_tool": page.tools(),
+        "by_code": page.codes(),
         "setbacks": [
             (one, calls("first", model=model), calls("checked-1", model=model))
             for one in board.setbacks
-            for model in [choice.full.get(one.model, one.model)]
+            for model in [page.choice.full.get(one.model, one.model)]
         ],
         "codes": codes,
         "code_legend": [
             Entry(one, one.key, code_title(one.key), calls("failing", code=one.key) if one.key else "")
             for one in codes.series
         ],
-        "tool_bars": tools_of(board, span, choice, known, request),
+        "tool_bars": page.tool_bars(),
         "tokens": draw_columns(tokens, steps),
         "success": [
             replace(bar, link=calls(f"valid-{one.number}"))
