@@ -21,6 +21,7 @@ from retrycontract.contract.feedback.feedback_text import once_answered
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.outputs import Kind
+from retrycontract.contract.schemas.document import read_document
 from retrycontract.contract.tool import Tool
 from retrycontract.contract.webhooks import ResponseStatus, response_status
 from retrycontract.in_process import RetryContract
@@ -92,7 +93,11 @@ def validate(raw: Any, *, schema: Schema = AGENT_RESPONSE_SCHEMA) -> Valid | Inv
     Raises InvalidSchema for a schema that is none.
     """
     # As text: a dict cannot be the key of a cache.
-    findings = _examiner(json.dumps(schema)).examine(raw)
+    try:
+        written = json.dumps(schema)
+    except (TypeError, ValueError, RecursionError):
+        written = json.dumps(read_document(schema))  # which says what is wrong with it
+    findings = _examiner(written).examine(raw)
     if findings.is_valid:
         return Valid(typed(findings.parsed, schema))
     return Invalid("INVALID_JSON" if _is_malformed(findings.errors) else "SCHEMA_VIOLATION", findings.errors, raw)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any, TypedDict
 
 from retrycontract.loops.failures import ApiFailure
-from retrycontract.loops.models import Completion, Message, Model, OfferedTool
+from retrycontract.loops.models import Completion, Message, Model, OfferedTool, as_written
 
 DELAY = 1.0  # seconds after an API error; long enough for a hiccup, and the budget is small anyway
 LONGEST_WAIT = 300.0  # seconds for one Retry-After: who is told to come back in an hour should not hold a loop open
@@ -148,7 +147,7 @@ class Account:
         self.calls += 1
         declared = ({"name": each.name, "description": each.description, "schema": each.parameters} for each in tools)
         # `default`: contents may be objects of a provider's package.
-        self.sent += sum(len(json.dumps(part, default=str)) for part in (*messages, *declared))
+        self.sent += sum(len(as_written(part)) for part in (*messages, *declared))
 
     def note_answer(self, messages: Sequence[Message], completion: Completion, seconds: float) -> None:
         """Keep an answer for the report of the next attempt."""
@@ -216,7 +215,7 @@ def measure(account: Account, *, attempts: int, seconds: float) -> ExtractionMet
     if is_estimated:
         arguments = [call.arguments for completion in account.completions for call in completion.tool_calls]
         written = sum(len(completion.text) for completion in account.completions)
-        written += sum(len(each if isinstance(each, str) else json.dumps(each)) for each in arguments)
+        written += sum(len(as_written(each)) for each in arguments)
         given, taken = account.sent // CHARACTERS_PER_TOKEN, written // CHARACTERS_PER_TOKEN
     else:
         given, taken = sum(use.input_tokens for use in reported), sum(use.output_tokens for use in reported)

@@ -23,7 +23,16 @@ from retrycontract.judging import Contract, Examiner, Verdict, as_text, configur
 from retrycontract.judging.judge import Steps, drive, drive_async
 from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, conversation, known_options
 from retrycontract.loops.engine import Exhausted, Run, Trial, budget
-from retrycontract.loops.models import Completion, Message, Model, OfferedTool, ToolCall, as_message, as_model
+from retrycontract.loops.models import (
+    Completion,
+    Message,
+    Model,
+    OfferedTool,
+    ToolCall,
+    as_message,
+    as_model,
+    as_written,
+)
 
 VALIDATE, EXAMPLE, SUBMIT = TOOL_NAMES = ("validate", "example", "submit")
 MAX_SCHEMA = 100_000  # characters of a schema that is told in words
@@ -262,7 +271,7 @@ class _Extraction:
                 if findings.is_valid and call.name == VALIDATE:
                     return CONFORMS, False, None
                 rejection = (yield from self._rejection(findings.parsed)) if findings.is_valid else None
-                written = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+                written = as_written(call.arguments)
                 raw = f"{completion.text}\n{written}" if completion.text else written
                 verdict = yield from self._run.submit(output, raw=raw, finish_reason=reason, callback_error=rejection)
                 return ("", False, verdict) if verdict.is_valid else (self._told(), True, None)

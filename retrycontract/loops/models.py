@@ -19,6 +19,9 @@ from retrycontract.loops.failures import ModelApiError
 Message: TypeAlias = Mapping[str, Any]  # {"role": "user", "content": …}, with tool_calls and tool_call_id as in chat
 
 
+MOST_TOKENS = 2**31 - 1  # of one completion, as the service keeps them
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """Hold one call that the model asks for; `arguments` are the text that it wrote, or the parsed value."""
@@ -26,6 +29,10 @@ class ToolCall:
     id: str
     name: str
     arguments: Any
+
+    def __post_init__(self) -> None:
+        """Take bytes for the text that they are."""
+        object.__setattr__(self, "arguments", _decoded(self.arguments))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,32 @@ class Completion:
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
     finish_reason: str | None = None
+
+    def __post_init__(self) -> None:
+        """Take bytes for the text that they are; raises TypeError for what is no text."""
+        text = _decoded(self.text)
+        if not isinstance(text, str):
+            raise TypeError(f"a model answered with {type(text).__name__}: give a text or a Completion")
+        object.__setattr__(self, "text", text)
+        # What no provider can mean is no report: the run is not to end over a figure.
+        tokens = [] if self.usage is None else [self.usage.input_tokens, self.usage.output_tokens]
+        if not all(isinstance(count, int) and 0 <= count <= MOST_TOKENS for count in tokens):
+            object.__setattr__(self, "usage", None)
+
+
+def _decoded(written: Any) -> Any:
+    # What is not UTF-8 becomes halves of characters, which every check refuses.
+    return bytes(written).decode("utf-8", "surrogateescape") if isinstance(written, bytes | bytearray) else written
+
+
+def as_written(value: Any) -> str:
+    """Write a value as a model would; what is no JSON, as Python shows it."""
+    try:
+        return value if isinstance(value, str) else json.dumps(value, default=str)
+    except (TypeError, ValueError):  # keys that are no texts, a value within itself
+        return str(value)
+    except RecursionError:
+        return "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +180,7 @@ class CallableModel:
     ) -> Completion | Awaitable[Completion]:
         """Call the function."""
         answer = self._function(messages, tools=tools) if tools else self._function(messages)
-        return _read(answer, lambda made: made if isinstance(made, Completion) else Completion(str(made)))
+        return _read(answer, lambda made: made if isinstance(made, Completion) else Completion(made))
 
 
 def as_model(model: Model | Callable[..., Any]) -> Model:
@@ -190,7 +223,7 @@ def _openai_message(message: Message) -> Message:
     calls = []
     for call in message["tool_calls"]:
         given = call["function"]["arguments"]
-        function = call["function"] | {"arguments": given if isinstance(given, str) else json.dumps(given)}
+        function = call["function"] | {"arguments": as_written(given)}
         calls.append({**call, "function": function})
     return {**message, "tool_calls": calls}
 
@@ -199,10 +232,12 @@ def _openai_completion(answer: Any) -> Completion:
     if not getattr(answer, "choices", None):  # compatible servers report their own failures so
         raise ModelApiError("the answer holds no choice")
     choice = answer.choices[0]
+    if getattr(choice, "message", None) is None:
+        raise ModelApiError("the answer holds no message")
     # A call of a custom tool has no function; none was offered here.
     calls = [call for call in choice.message.tool_calls or () if getattr(call, "function", None)]
     return Completion(
-        text=choice.message.content or "",
+        text=_text_of(choice.message.content),
         tool_calls=tuple(ToolCall(call.id, call.function.name, call.function.arguments) for call in calls),
         usage=_usage(answer.usage, "prompt_tokens", "completion_tokens"),
         finish_reason=choice.finish_reason,
@@ -228,13 +263,26 @@ def _blocks(message: Message) -> Iterator[dict[str, Any]]:
 
 
 def _anthropic_completion(answer: Any) -> Completion:
-    calls = [block for block in answer.content if block.type == "tool_use"]
+    content = getattr(answer, "content", None)
+    if content is None:
+        raise ModelApiError("the answer holds no content")
+    blocks = [] if isinstance(content, str) else content
+    calls = [block for block in blocks if block.type == "tool_use"]
     return Completion(
-        text="".join(block.text for block in answer.content if block.type == "text"),
+        text=_text_of([block for block in blocks if block.type == "text"] or content),
         tool_calls=tuple(ToolCall(call.id, call.name, call.input) for call in calls),
         usage=_usage(answer.usage, "input_tokens", "output_tokens"),
         finish_reason=answer.stop_reason,
     )
+
+
+def _text_of(content: Any) -> str:
+    """Join the texts of a content that came in parts, as some compatible servers write it."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") if isinstance(part, dict) else getattr(part, "text", None) for part in parts]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _usage(usage: Any, given: str, written: str) -> Usage | None:

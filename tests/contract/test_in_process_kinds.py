@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+from enum import IntEnum, StrEnum
 from typing import Any
 
 import pytest
@@ -95,3 +97,53 @@ def test_retries_with_ids_of_their_own_are_one_call_of_a_session_with_turns() ->
     contract = RetryContract(tools=[Tool(name="t", input_schema={"type": "object", "required": ["a"]})])
     found = [contract.check("t", f"call_{turn}", {}, session_id="chat", turn=turn).status for turn in (1, 2, 3)]
     assert found == ["retry", "retry", "blocked"]
+
+
+class Text(str):
+    __slots__ = ()
+
+
+class Whole(int):
+    pass
+
+
+class Fraction(float):  # as numpy.float64 is one
+    pass
+
+
+class Level(IntEnum):
+    LOW = 3
+
+
+class Word(StrEnum):
+    A = "a"
+
+
+Pair = namedtuple("Pair", "a b")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "null"}, {"type": "integer"}, {"type": "number"}, {"type": "string"}, {"type": "array"}, {"const": 3},
+        {"enum": ["a", 1.5]}, {"minimum": 9}, {"multipleOf": 7}, {"maxLength": 0}, {"format": "date"}, {"pattern": "b"},
+        {"minItems": 3}, {"uniqueItems": True}, {"not": {}}, {"anyOf": [{"type": "boolean"}, {"maxLength": 0}]}, False,
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("odd", "plain"),
+    [
+        (Text("a"), "a"), (Whole(3), 3), (Fraction(1.5), 1.5), (Level.LOW, 3), (Word.A, "a"),
+        (Pair(Text("a"), "a"), ["a", "a"]),
+    ],
+    ids=lambda value: f"{type(value).__name__}-{value}",
+)  # fmt: skip
+def test_what_is_a_text_or_a_number_by_inheritance_is_judged_as_one(odd: Any, plain: Any, schema: Any) -> None:
+    contract = RetryContract(tools=[Tool(name="t", input_schema={"type": "object", "properties": {"n": schema}})])
+    given, expected = (contract.check("t", str(number), {"n": n}) for number, n in enumerate((odd, plain)))
+    assert given.status == expected.status
+    assert [error.message for error in given.errors] == [error.message for error in expected.errors]
+    assert (given.arguments, type((given.arguments or {}).get("n"))) == (
+        expected.arguments, type((expected.arguments or {}).get("n")),
+    )  # fmt: skip

@@ -26,6 +26,7 @@ from tests.loops.wire import DROP, answering, anthropic_says, fails, openai_says
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.loops.wire import Wire
 
@@ -183,6 +184,44 @@ def test_openai_gets_each_answer_under_its_calls_id_and_nothing_that_it_does_not
     assert answered["tool_call_id"] == asked["tool_calls"][0]["id"]
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {}, {"choices": None}, {"choices": [{}]}, {"choices": [{"message": None}]}, {"content": None},
+        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, {"error": "busy"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_an_answer_without_a_message_is_a_failed_call_of_the_model(
+    provider: Provider, flavour: str, odd: dict[str, Any]
+) -> None:
+    with answering((200, odd), provider.says(RIGHT)) as wire:
+        assert provider.run(flavour, wire, "respond_with_correction", ASKED) == DONE
+
+
+@pytest.mark.parametrize("usage", [(-5, 2), (None, None), (2**31, 1), ("9", 1)], ids=str)
+def test_figures_that_no_provider_can_mean_are_no_report(usage: Any) -> None:
+    assert Completion(RIGHT, usage=Usage(*usage)).usage is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "text", "text": RIGHT}], [{"type": "text", "text": RIGHT[:9]}, {"type": "text", "text": RIGHT[9:]}],
+        [{"type": "thinking", "thinking": [{"type": "text", "text": "no"}]}, {"type": "text", "text": RIGHT}], RIGHT,
+    ],
+    ids=["one", "two", "thinking", "text"],
+)  # fmt: skip
+def test_content_in_parts_is_one_text(provider: Provider, flavour: str, content: Any) -> None:
+    status, said = provider.says("")
+    if "choices" in said:
+        said["choices"][0]["message"]["content"] = content
+    else:
+        said["content"] = content
+    with answering((status, said)) as wire:
+        assert provider.run(flavour, wire, "respond_with_correction", ASKED) == DONE
+
+
 def test_any_callable_is_a_model() -> None:
     assert loops.respond_with_correction(lambda _: RIGHT, ASKED) == DONE
     assert loops.respond_with_correction(lambda _: Completion(RIGHT, usage=Usage(1, 1)), ASKED) == DONE
@@ -194,6 +233,26 @@ def test_any_callable_is_a_model() -> None:
 
     assert asyncio.run(loops.respond_with_correction_async(later, ASKED)) == DONE
     assert asyncio.run(loops.respond_with_correction_async(lambda _: RIGHT, ASKED)) == DONE
+
+
+@pytest.mark.parametrize(
+    "kind", [bytes, bytearray, lambda text: Completion(bytes(text))], ids=["bytes", "array", "completion"]
+)
+def test_bytes_are_the_text_that_they_are(kind: Callable[[bytes], Any], tmp_path: Path) -> None:
+    assert loops.respond_with_correction(lambda _: kind(RIGHT.encode()), ASKED) == DONE
+    path, fenced = tmp_path / "a.py", "```python\nx = 'é'\n```".encode()
+    loops.generate_file_with_retry(path, "Write x.", model=lambda _: kind(fenced), write_to=path)
+    assert path.read_text(encoding="utf-8") == "x = 'é'\n"
+    for spoilt in (b"\xff", b"x = '\xe9'\n", b"```python\nx = '\xc3'\n```"):
+        with pytest.raises(loops.ImplementationError):
+            loops.generate_file_with_retry(path, "Write x.", model=lambda _, it=spoilt: kind(it), write_to=path)
+    assert path.read_text(encoding="utf-8") == "x = 'é'\n"
+
+
+@pytest.mark.parametrize("answer", [None, 5, {"action": "a"}, ["x"], object()], ids=lambda it: type(it).__name__)
+def test_what_is_no_text_is_the_callers_mistake(answer: Any) -> None:
+    with pytest.raises(TypeError, match=f"answered with {type(answer).__name__}: give a text or a Completion"):
+        loops.respond_with_correction(lambda _: answer, ASKED)
 
 
 def test_an_asynchronous_model_in_a_synchronous_loop_is_a_clear_error() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import json
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pydantic
@@ -19,6 +21,7 @@ from retrycontract.loops import (
     ModelUnusableError,
     Rejected,
     Usage,
+    extract,
 )
 from tests.loops.scripted import calling, submitting
 
@@ -259,3 +262,24 @@ def test_feedback_keeps_to_its_length(scripted: Scripted) -> None:
     assert '/field_0: {"type": "integer"' in script.prompts[1]
     with pytest.raises(ValueError, match="1000 to 100000"):
         script.run("extract", schema, PROMPT, max_feedback_length=10)
+
+
+def _within_itself() -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    value["data"] = value
+    return value
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"data": {1}}, {"data": {"total": Decimal(1)}}, {"data": {(1, 2): 1}}, {"data": b"\xff"}, {"data": object()},
+        _within_itself(), b"{", b"\xff", None, {"data": float("nan")}, {"data": "\ud800"},
+        functools.reduce(lambda inner, _: [inner], range(10_000), 1),
+    ],
+    ids=["set", "decimal", "key", "bytes", "object", "cycle", "cut", "no-utf8", "none", "nan", "half", "deep"],
+)  # fmt: skip
+def test_arguments_that_are_no_json_are_a_failed_attempt(arguments: Any) -> None:
+    turns = iter([calling(("submit", arguments)), calling(("submit", json.dumps({"data": RIGHT}).encode()))])
+    value, metrics = extract(lambda _messages, **_: next(turns), SCHEMA, PROMPT)
+    assert (value, metrics.attempts) == (RIGHT, 2)

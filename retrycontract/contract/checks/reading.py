@@ -13,11 +13,13 @@ from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.outputs.json_faults import AROUND, embedded_value
 from retrycontract.contract.outputs.json_text import (
     CARET,
+    HAS_VALUE,
     FaultKind,
     JsonFault,
     fault_in,
     no_utf8,
     parse_json,
+    plain,
     read_json,
     too_large,
 )
@@ -52,7 +54,8 @@ def read_output(output: str | bytes | Any, *, truncated: bool = False) -> tuple[
     A number too large to be carried is a fault that comes with the value; for every other the value is None.
     """
     if not isinstance(output, str | bytes):
-        return output, fault_in(output)
+        fault = fault_in(output)
+        return plain(output) if fault is None or fault.kind in HAS_VALUE else output, fault
     value, fault = read_json(output, truncated=truncated)
     if fault is not None and fault.kind in WRAPPINGS and (within := unwrapped(output)):
         around = within[1]

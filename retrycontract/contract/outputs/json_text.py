@@ -7,14 +7,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from retrycontract.contract import pointers
 from retrycontract.contract.outputs.json_faults import CARET, CONTEXT, FaultKind, JsonFault, syntax_fault
 
 __all__ = [
     "CARET", "CONTEXT", "HAS_VALUE", "MAX_DEPTH", "TOO_LARGE", "FaultKind", "JsonFault", "cut_at_depth", "depth_fault",
-    "depth_of", "fault_in", "no_numbers", "no_utf8", "parse_json", "read_json", "too_large", "with_zeros",
+    "depth_of", "fault_in", "no_numbers", "no_utf8", "parse_json", "plain", "read_json", "too_large", "with_zeros",
 ]  # fmt: skip
 
 MAX_DEPTH = 100  # both checking engines stay safe well beyond; nobody writes such arguments by hand
@@ -121,6 +121,9 @@ def _not_a_number(leaf: float, pointer: str) -> JsonFault:
     return JsonFault(FaultKind.NOT_A_NUMBER, f"{name} is not JSON; use a number or null", pointer=pointer)
 
 
+PLAIN_TYPES: Final = frozenset({str, int, float, bool, type(None), tuple})
+
+
 def depth_fault(value: Any, max_depth: int) -> JsonFault | None:
     """Refuse a parsed value that nests deeper than its schema can be checked in bounded time."""
     level = [value]
@@ -164,6 +167,33 @@ def fault_in(value: Any) -> JsonFault | None:
         elif item is not None and not isinstance(item, int | float):
             return JsonFault(FaultKind.SYNTAX, f"a {type(item).__name__} is no JSON value", pointer=pointer)
     return odd or large
+
+
+def plain(value: Any) -> Any:
+    """Give a value without faults in JSON's own types.
+
+    What is a str, int, float or tuple by inheritance, as `numpy.float64` and named tuples are, the engine refuses to
+    judge, or judges as if keywords were not there.
+    """
+    level = [value]
+    while level:
+        if any(kind not in PLAIN_TYPES and not issubclass(kind, dict | list) for kind in set(map(type, level))):
+            return _copied(value)
+        nested = [item for item in level if isinstance(item, dict | list | tuple)]
+        level = [part for item in nested for part in ((*item, *item.values()) if isinstance(item, dict) else item)]
+    return value
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_copied(key): _copied(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [*map(_copied, value)]
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    return int.__int__(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def depth_of(text: str) -> int:
