@@ -121,7 +121,11 @@ def _not_a_number(leaf: float, pointer: str) -> JsonFault:
     return JsonFault(FaultKind.NOT_A_NUMBER, f"{name} is not JSON; use a number or null", pointer=pointer)
 
 
-PLAIN_TYPES: Final = frozenset({str, int, float, bool, type(None), tuple})
+# As tuples: a union of types would be made anew for each value that is looked at.
+SEQUENCES: Final = (list, tuple)
+NESTING: Final = (dict, *SEQUENCES)
+NUMBERS: Final = (int, float)
+PLAIN_TYPES: Final = frozenset({str, int, float, bool, type(None), *NESTING})
 
 
 def depth_fault(value: Any, max_depth: int) -> JsonFault | None:
@@ -155,7 +159,7 @@ def fault_in(value: Any) -> JsonFault | None:
                 if fault := _text_fault(key, pointer):
                     return fault
                 stack.append((pointers.join(pointer, key), member, depth + 1))
-        elif isinstance(item, list | tuple):
+        elif isinstance(item, SEQUENCES):
             stack.extend((pointers.join(pointer, index), member, depth + 1) for index, member in enumerate(item))
         elif _is_too_large(item):
             large = JsonFault(FaultKind.NUMBER, TOO_LARGE_REASON, pointer=pointer)
@@ -164,7 +168,7 @@ def fault_in(value: Any) -> JsonFault | None:
         elif isinstance(item, str):
             if fault := _text_fault(item, pointer):
                 return fault
-        elif item is not None and not isinstance(item, int | float):
+        elif item is not None and not isinstance(item, NUMBERS):
             return JsonFault(FaultKind.SYNTAX, f"a {type(item).__name__} is no JSON value", pointer=pointer)
     return odd or large
 
@@ -177,10 +181,15 @@ def plain(value: Any) -> Any:
     """
     level = [value]
     while level:
-        if any(kind not in PLAIN_TYPES and not issubclass(kind, dict | list) for kind in set(map(type, level))):
+        odd = set(map(type, level)) - PLAIN_TYPES
+        if odd and any(not issubclass(kind, NESTING) or issubclass(kind, tuple) for kind in odd):
             return _copied(value)
-        nested = [item for item in level if isinstance(item, dict | list | tuple)]
-        level = [part for item in nested for part in ((*item, *item.values()) if isinstance(item, dict) else item)]
+        nested = [item for item in level if isinstance(item, NESTING)]
+        level = []
+        for item in nested:
+            level += item
+            if isinstance(item, dict):
+                level += item.values()
     return value
 
 
