@@ -218,7 +218,9 @@ def corrector(fix: str, mistake: Mistake) -> Correct:
 
     def patched(attempt: Attempt) -> Any:
         try:
-            return apply_patch(attempt.output, record.patch) if record and attempt.is_parsed else None
+            if record is None or not record.fits_other_calls or not attempt.is_parsed:
+                return None
+            return apply_patch(attempt.output, record.patch)
         except PatchError:
             return None
 

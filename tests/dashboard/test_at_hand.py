@@ -18,7 +18,7 @@ from retrycontract.store.models import Guidance, SavedReply
 from retrycontract.usecases.answers.reuse_answers import save_reply, set_hint_from
 from tests.dashboard.conftest import HTMX, text_of
 from tests.dashboard.test_answer import send
-from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
+from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 
 if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries
@@ -184,3 +184,24 @@ def test_replies_beyond_the_shown_are_counted(desk: Client, mia: User) -> None:
     assert "Reply 19" in page
     assert "Reply 20" not in page
     assert "2 more" in page
+
+
+@pytest.mark.parametrize(
+    ("first", "corrected"),
+    [
+        (None, RIGHT),
+        ("no JSON", RIGHT),
+        (RIGHT, RIGHT | {"service": "w" * 5_000}),
+    ],
+    ids=["no-output", "unread", "large"],
+)
+def test_a_correction_that_fits_no_other_call_is_not_offered_for_one(desk: Client, first: Any, corrected: Any) -> None:
+    agent, said = make_agent(), "the account does not exist"
+    make_tool(agent)
+    first, call, _ = (make_call(agent, [output] * 3, callback_error=said) for output in (first, RIGHT, RIGHT))
+    answer(first, make_user("ada"), decision=Decision.CORRECTED, arguments=corrected, text="So it is.")
+    assert "Answered before" not in open_page(desk, call)
+    record = str(Guidance.objects.get().record_id)
+    for page in (f"/calls/{call.public_id}/group/", f"/calls/{call.public_id}/group/?fix={record}"):
+        assert desk.get(page).status_code == 200
+    assert desk.post("/next/").status_code == 302

@@ -100,6 +100,11 @@ class AnswerRecord(models.Model):
     def __str__(self) -> str:
         return f"{self.decision} for {self.tool_name}: {self.given} times"
 
+    @property
+    def fits_other_calls(self) -> bool:
+        """Tell whether the answer can be given again: a correction without a patch was made of one call alone."""
+        return self.patch is not None or not Decision(self.decision).entry.takes_arguments
+
 
 class StandingHintQuerySet(models.QuerySet["StandingHint"]):
     """Find hints and count what they are good for."""

@@ -78,6 +78,7 @@ def suggest_guidance(call: Call) -> tuple[SuggestedGuidance, ...]:
             record.last_given_at,
         )
         for record in records
+        if record.fits_other_calls
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda one: (-one.worth, -one.given))[:MOST_SUGGESTED])
 
