@@ -49,13 +49,12 @@ class Conversation:
     waiting: list[WaitingCall] = field(default_factory=list)
     accepted: list[tuple[str, str]] = field(default_factory=list)
 
-    def continued_by(self, tool_name: str) -> str | None:
+    def continued_by(self, tool_name: str) -> WaitingCall | None:
         """Give the open call that an attempt of this tool belongs to; each is given once in a request."""
         found = next((call for call in self.waiting if call.tool_name == tool_name), None)
-        if found is None:
-            return None
-        self.waiting.remove(found)
-        return found.call_id
+        if found is not None:
+            self.waiting.remove(found)
+        return found
 
     def wait_for(self, call_id: str, tool_name: str) -> None:
         """Note that a person is asked about a call."""
@@ -77,6 +76,49 @@ class Conversation:
         return True
 
 
+class ConversationTurn:
+    """Hold what one request takes out of its conversation, and whom it has asked.
+
+    Left by an exception it gives all of it back: the upstream has failed or the client has left, and whoever repeats
+    the request has to find what people have said, or are about to say.
+    """
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self._open: dict[str, WaitingCall] = {}
+        self._passed: list[tuple[str, Any]] = []
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is None:
+            return
+        conversation = self.conversation
+        known = {call.call_id for call in conversation.waiting}
+        left = [call for call in self._open.values() if call.call_id not in known]
+        conversation.waiting = [*left, *conversation.waiting][-MAX_OPEN:]
+        for tool_name, arguments in self._passed:
+            conversation.accept(tool_name, arguments)
+
+    def continued_by(self, tool_name: str) -> str | None:
+        """Take out the open call that an attempt of this tool belongs to."""
+        if (found := self.conversation.continued_by(tool_name)) is None:
+            return None
+        self._open[found.call_id] = found
+        return found.call_id
+
+    def asks(self, call_id: str, tool_name: str) -> None:
+        """Note a call that people are asked about, now or after what they have said of it before."""
+        self._open[call_id] = WaitingCall(call_id, tool_name)
+
+    def lets_pass(self, tool_name: str, arguments: Any) -> bool:
+        """Tell whether an output was accepted, and use that up."""
+        passes = self.conversation.lets_pass(tool_name, arguments)
+        self._passed += [(tool_name, arguments)] if passes else []
+        return passes
+
+
 async def news_for(conversation: Conversation, service: ServiceJudge) -> tuple[str, ...]:
     """Ask what people have answered since the last request; gives the texts that the model has to read.
 
@@ -88,7 +130,8 @@ async def news_for(conversation: Conversation, service: ServiceJudge) -> tuple[s
         except (NoVerdictError, CallNotOpenError) as error:
             logger.warning("Cannot ask for the answer to a Blocked call: %s", error)
             continue
-        if guidance is None or not guidance.text:
+        # Another request of this conversation may have told of it, or gone on with the call, meanwhile.
+        if guidance is None or not guidance.text or not call.is_blocked or call not in conversation.waiting:
             continue
         told = f"About your call of tool '{call.tool_name}', which was Blocked:\n\n{guidance.text}"
         call.is_blocked = False

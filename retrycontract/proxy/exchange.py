@@ -19,7 +19,7 @@ from retrycontract.judging import ModelOutput, Verdict, as_text
 from retrycontract.judging.asking import NoVerdictError, guidance_on
 from retrycontract.loops.failures import failure_of
 from retrycontract.proxy.contracts import RequestContract
-from retrycontract.proxy.conversation import Conversation, context_of, is_repeated
+from retrycontract.proxy.conversation import Conversation, ConversationTurn, context_of, is_repeated
 from retrycontract.proxy.dialects import read_calls
 from retrycontract.proxy.upstream import RefusedByUpstreamError, UpstreamError
 from retrycontract.proxy.wire import Body, CallReply, FinalAnswer, ModelAnswer, Terms, Wire, WrittenCall, new_id, summed
@@ -109,9 +109,8 @@ class Settled:
 class Exchange:
     """Carry one request to its final answer; `ask` puts a further request to the upstream.
 
-    `conversation` knows the calls that earlier requests have left open. With a service a person is waited for at most
-    `wait` seconds, within `waiting`, which keeps the client's patience. `delay` is in seconds. A
-    call that is the same `repeats` times in a row is noted, and with `tells_repeats` the model is told.
+    `conversation` knows the calls that earlier requests have left open. A person is waited for at most `wait` seconds,
+    within `waiting`, which keeps the client's patience. With `tells_repeats` the model hears of `repeats` equal calls.
     """
 
     def __init__(
@@ -131,9 +130,8 @@ class Exchange:
         tells_repeats: bool = False,
     ) -> None:
         self._wire, self._terms, self._request, self._contract, self._ask = wire, terms, request, contract, ask
-        self._conversation, self._prompt, self._delay = conversation, prompt, delay
-        self._wait, self._waiting = wait, waiting
-        self._repeats, self._tells_repeats = repeats, tells_repeats
+        self._turn, self._prompt, self._delay = ConversationTurn(conversation), prompt, delay
+        self._wait, self._waiting, self._repeats, self._tells_repeats = wait, waiting, repeats, tells_repeats
         # One turn for all: what continues a call says so by its id.
         self._details = {"session_id": conversation.session, "turn": 0, "context": context_of(wire.history(request))}
         self._answers: list[ModelAnswer] = []
@@ -143,6 +141,10 @@ class Exchange:
 
     async def settle(self, answer: ModelAnswer) -> Settled:
         """Judge an answer, and ask for others until it is right or Blocked; raises what the upstream fails by."""
+        with self._turn:
+            return await self._settled(answer)
+
+    async def _settled(self, answer: ModelAnswer) -> Settled:
         self._answers = [answer]
         each = (answer, *answer.choices)
         self._due = due = [self._begun(call) for choice in each for call in self._owed(choice)]
@@ -187,9 +189,7 @@ class Exchange:
         if answer.is_final:
             return []
         if answer.calls and self._terms.tools:
-            is_other = {
-                call.name: named and call.name not in named and call.name not in unjudged for call in answer.calls
-            }
+            is_other = {call.name: named and call.name not in {*named, *unjudged} for call in answer.calls}
             return [replace(call, absent=_not_asked_for(named)) if is_other[call.name] else call
                     for call in answer.calls]  # fmt: skip
         if self._terms.rescues:
@@ -205,7 +205,7 @@ class Exchange:
         return []
 
     def _begun(self, call: WrittenCall) -> DueCall:
-        return DueCall(call, call_id=self._conversation.continued_by(call.name))
+        return DueCall(call, call_id=self._turn.continued_by(call.name))
 
     async def _judge(self, due: Iterable[DueCall], answer: ModelAnswer) -> None:
         account = {
@@ -215,7 +215,7 @@ class Exchange:
         for one in due:
             if one.call.name in self._terms.unjudged or not self._contract.checks(one.call.name):
                 continue
-            if self._conversation.lets_pass(one.call.name, one.call.arguments):
+            if self._turn.lets_pass(one.call.name, one.call.arguments):
                 one.is_accepted = True
                 continue
             await self._verdict_on(one, self._output(one, account, answer.finish_reason))
@@ -235,6 +235,8 @@ class Exchange:
     async def _verdict_on(self, one: DueCall, output: ModelOutput) -> None:
         one.tries += 1
         one.verdict = verdict = await self._contract.judge(output, self._details)
+        if one.is_before_people:
+            self._turn.asks(verdict.call_id, one.call.name)
         mistakes = [error for error in verdict.errors if blocks(error)]
         self.report.codes += [error.error_code.value for error in mistakes]
         if verdict.is_valid and mistakes and self.report.outcome != "blocked":
@@ -371,7 +373,7 @@ class Exchange:
         for one in blocked:
             if one.verdict is not None and one.is_before_people and self._contract.service is not None:
                 self.report.call_ids.append(one.verdict.call_id)
-                self._conversation.wait_for(one.verdict.call_id, one.call.name)
+                self._turn.conversation.wait_for(one.verdict.call_id, one.call.name)
         right = [one.call for one in self._due if one not in blocked]
         calls = tuple(call for call in right if call.id)
         text = "\n\n".join(map(self._farewell, blocked)) or next(
@@ -385,14 +387,12 @@ class Exchange:
         """Say to whoever reads the conversation why it ends here; a person's words are for the model alone."""
         assert one.verdict is not None
         what = "The answer" if not one.call.id and one.call.absent is None else f"The call of tool '{one.call.name}'"
-        codes = ", ".join(
-            dict.fromkeys(f"{error.error_code.value} at {error.field_path or '(root)'}" for error in one.verdict.errors)
-        )
-        said = f"{what} was wrong {one.verdict.attempt} times ({codes}). {NOT_EXECUTED}"
+        found = (f"{error.error_code.value} at {error.field_path or '(root)'}" for error in one.verdict.errors)
+        said = f"{what} was wrong {one.verdict.attempt} times ({', '.join(dict.fromkeys(found))}). {NOT_EXECUTED}"
         if self._contract.service is None or not one.is_before_people:
             return said
-        asked = f"A person has been asked (call {one.verdict.call_id})"
-        return f"{said} {asked}: send the conversation again for the answer."
+        asked = f"{said} A person has been asked (call {one.verdict.call_id})"
+        return f"{asked}: send the conversation again for the answer."
 
 
 def _not_asked_for(named: tuple[str, ...]) -> str:
