@@ -97,14 +97,14 @@ def match(
     open_calls: Sequence[Call],
     *,
     is_one_conversation: bool = False,
-    is_repeated: Callable[[Call], bool] = lambda _: False,
+    is_repeated: Callable[[Call], bool] = lambda _: True,
 ) -> Call | None:
     """Pick the open call of the same agent that an attempt without our `call_id` continues, or None for a new one.
 
     First the same session and provider id, then the same session and tool in a later turn. Without a session nothing
-    is continued, unless whoever asks is one conversation as a whole: then the same provider id is enough. What a turn
-    sends twice is parallel, also under one id, unless `is_repeated` tells that a call's newest attempt was the very
-    same. Raises AmbiguousCallError when several fit.
+    is continued, unless whoever asks is one conversation as a whole: then the same provider id is enough. What one turn
+    sends under one id is parallel where `is_repeated` says that a call's newest attempt was another. Raises
+    AmbiguousCallError when several fit.
     """
     if submission.session_id is None and not is_one_conversation:
         return None

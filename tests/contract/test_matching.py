@@ -118,7 +118,7 @@ CALL = OpenCall("it")
 def test_an_attempt_continues_its_call_or_begins_a_new_one(
     sent: Submission, calls: list[OpenCall], matched: str | None
 ) -> None:
-    found = match(sent, calls)
+    found = match(sent, calls, is_repeated=lambda _: False)
     assert (found.name if found else None) == matched
 
 
@@ -126,6 +126,7 @@ def test_an_attempt_continues_its_call_or_begins_a_new_one(
     ("sent", "call", "is_matched"),
     [
         pytest.param(submission("call_1", session=None), OpenCall("it", session_id=None), True, id="the-same-id"),
+        pytest.param(submission("call_1", turn=1), OpenCall("it"), True, id="the-same-id-in-one-turn"),
         pytest.param(submission("call_2", session=None), OpenCall("it", session_id=None), False, id="another-id"),
         pytest.param(
             submission("call_2", session=None), OpenCall("it", "blocked", None), False, id="another-id-while-blocked"
