@@ -10,7 +10,7 @@ from ninja.params.functions import Query
 from pydantic import BaseModel, Field
 
 from retrycontract.api import presenters
-from retrycontract.api.openapi import MAX_TURN, Identifier, Moment, ToolName
+from retrycontract.api.openapi import MAX_TURN, GivenId, Identifier, Moment, ToolName
 from retrycontract.api.schemas import ErrorOut, Links, Strict
 from retrycontract.contract.webhooks import ResponseStatus
 from retrycontract.store.models import Agent
@@ -22,7 +22,7 @@ class ResponseQuery(Strict):
 
     call_id: Identifier | None = None
     tool: ToolName | None = None
-    task_id: Identifier | None = None
+    task_id: GivenId | None = None
     turn: int | None = Field(None, ge=-MAX_TURN, le=MAX_TURN)
     status: ResponseStatus | None = None
     since: Moment | None = Field(None, description="Judged at this time or later.")

@@ -131,10 +131,11 @@ def _refuse_unfilled(session_id: str) -> str:
 
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+# What others name their things by has no length that is known here: `safe_identifier` gives what is kept of it.
+GivenId = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00-\x1f\x7f]*$")]
+ProvidersId = Annotated[str, StringConstraints(min_length=1)]  # no agent can choose it, so whatever it holds is taken
 _NOT_BLANK = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
-SessionId = Annotated[
-    str, StringConstraints(min_length=1, max_length=200, pattern=_NOT_BLANK), AfterValidator(_refuse_unfilled)
-]
+SessionId = Annotated[str, StringConstraints(min_length=1, pattern=_NOT_BLANK), AfterValidator(_refuse_unfilled)]
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
 ONE_OUTPUT: dict[str, Any] = {"oneOf": [{"required": ["arguments"]}, {"required": ["raw"]}]}
 # Where the model could not be asked there is no output: `arguments` is null.

@@ -62,6 +62,8 @@ READ_APART = {
     "arguments", "raw", "render", "kind", "callback_error", "feedback", *(each.name for each in fields(Generation)),
 } - {"finish_reason"}  # fmt: skip
 
+LONGEST_SEALED = 4_000  # of a `Location`: proxies refuse answers with longer headers; what is held here asks with all
+
 logger = logging.getLogger("retrycontract.requests")
 
 api = StrictAPI(
@@ -156,7 +158,7 @@ def get_wait(
     for_: Literal["verdict", "guidance"] = Query("guidance", alias="for"),
     attempt: int | None = Query(None, ge=1, le=2**31),
     render: Provider | None = None,
-    provider_id: str | None = Query(None, include_in_schema=False, max_length=4_000),
+    provider_id: str | None = Query(None, include_in_schema=False),
 ) -> Status[Any]:
     """Wait for a verdict or for guidance, at most `Prefer: wait=N` (10 s, up to 60); 202 when there is none yet."""
     found = _call(request, call_id)
@@ -171,7 +173,7 @@ def get_wait(
     if presenters.is_waiting_for_guidance(found):
         if HEAD_ONLY not in request.META:
             found.note_wait(timezone.now())
-        _is_pending(response, found, presenters.links(found).wait)
+        _is_pending(response, found, *[presenters.links(found).wait] * 2)
         return Status(202, presenters.waiting(found, None))
     return Status(200, presenters.waiting(found, given))
 
@@ -317,16 +319,19 @@ def _verdict(
 ) -> Status[schemas.VerdictOut]:
     """Answer with the verdict, or with 202 and the bell that will announce it.
 
-    The ToolResult bears the provider's id as it came. One that held a secret is not kept: the address to ask again
-    at carries it, sealed.
+    The ToolResult bears the provider's id as it came. One that held a secret, or is long, is not kept: the address to
+    ask again at carries it, sealed.
     """
     answer = presenters.verdict(attempt, render, provider_id)
     if not attempt.is_waiting:
         return Status(200, answer)
     query = {"for": "verdict", "attempt": attempt.number} | ({"render": render} if render else {})
+    ask_again = shown = f"{answer.links.self}/wait?{urlencode(query)}"
     if provider_id is not None and provider_id != attempt.tool_call_id:
-        query |= {"provider_id": sealed_identifier(provider_id)}
-    _is_pending(response, attempt.call, f"{answer.links.self}/wait?{urlencode(query)}")
+        sealed = sealed_identifier(provider_id)
+        ask_again = f"{ask_again}&{urlencode({'provider_id': sealed})}"
+        shown = ask_again if len(sealed) <= LONGEST_SEALED else shown
+    _is_pending(response, attempt.call, ask_again, shown)
     return Status(202, answer)
 
 
@@ -368,7 +373,7 @@ def _newest_guidance(request: HttpRequest, found: Call) -> Guidance | None:
     return given
 
 
-def _is_pending(response: HttpResponse, found: Call, ask_again: str) -> None:
-    response["Location"] = ask_again
+def _is_pending(response: HttpResponse, found: Call, ask_again: str, shown: str) -> None:
+    response["Location"] = shown
     response["Retry-After"] = RETRY_AFTER
     response[PENDING_HEADER] = f"{found.public_id}; {ask_again}"

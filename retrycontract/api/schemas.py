@@ -25,9 +25,11 @@ from retrycontract.api.openapi import (
     UNASKED,
     AnyText,
     AttemptCount,
+    GivenId,
     Identifier,
     InputSchema,
     OwnWords,
+    ProvidersId,
     Seconds,
     SessionId,
     TokenCount,
@@ -131,12 +133,12 @@ class CallIn(WithOutput):
 
     kind: Kinds = Field("tool_call", description="As the tool is registered; agent_response needs task_id and turn.")
     tool: ToolName
-    tool_call_id: Identifier = Field(description="The provider's id; the ToolResult bears it.")
+    tool_call_id: ProvidersId = Field(description="The provider's id; the ToolResult bears it.")
     call_id: Identifier | None = Field(None, description="Our id of the call that this attempt continues.")
     session_id: SessionId | None = None
     turn: Turn | None = None
-    task_id: Identifier | None = None
-    correlation_id: Identifier | None = None
+    task_id: GivenId | None = None
+    correlation_id: GivenId | None = None
     finish_reason: Identifier | None = None
     callback_error: OwnWords | OwnErrors | None = Field(
         None, description="What a check of the agent's own has against it: a reason, or at most 100 errors."
@@ -314,9 +316,9 @@ class CallFilters(Strict):
 
     state: CallState | None = None
     tool: ToolName | None = None
-    session_id: Identifier | None = None
-    task_id: Identifier | None = None
-    correlation_id: Identifier | None = None
+    session_id: GivenId | None = None
+    task_id: GivenId | None = None
+    correlation_id: GivenId | None = None
     model: Identifier | None = None
     cursor: Identifier | None = Field(None, description="Where the page begins, as the page before says.")
     limit: int = Field(50, ge=1, le=100)

@@ -86,6 +86,12 @@ class RefusedError(ClientError):
         lines += [f"  {fault.pointer or '(root)'}: {fault.detail}" for fault in self.errors]
         super().__init__("\n".join([*lines, self.advice] if self.advice else lines))
 
+    @property
+    def told(self) -> str:
+        """Give it in one line for a model or a gateway's user, who see no `errors`: each place and what is wrong."""
+        faults = "; ".join(f"{fault.pointer or 'the whole'}: {fault.detail}" for fault in self.errors)
+        return f"{faults}. Correct this and send it again." if faults else self.detail
+
 
 class InvalidRequestError(RefusedError):
     """Raised when a request is malformed; `errors` name the places."""

@@ -78,19 +78,19 @@ MAX_ATTEMPTS = 20  # kept of each call: what is tried while Blocked has no limit
 
 
 class Submissions:
-    """Remember the text of each attempt by call and number; thread-safe. It holds secrets: nothing prints it."""
+    """Remember each attempt's text and id by call and number; thread-safe. It holds secrets: nothing prints it."""
 
     def __init__(self) -> None:
-        self._calls: OrderedDict[str, dict[int, str]] = OrderedDict()
+        self._calls: OrderedDict[str, dict[int, tuple[str, str]]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def keep(self, call_id: str, number: int, text: str) -> None:
+    def keep(self, call_id: str, number: int, text: str, tool_call_id: str = "") -> None:
         """Remember an attempt."""
         with self._lock:
             attempts = self._calls.setdefault(call_id, {})
             # So that the call that was silent longest gives way, and not the one that began first.
             self._calls.move_to_end(call_id)
-            attempts[number] = text
+            attempts[number] = text, tool_call_id
             if len(attempts) > MAX_ATTEMPTS:
                 del attempts[min(attempts)]
             if len(self._calls) > MAX_CALLS:
@@ -98,13 +98,21 @@ class Submissions:
 
     def text_of(self, call_id: str, number: int | None) -> str | None:
         """Give the text of an attempt, or None when it is not known."""
-        with self._lock:
-            return self._calls.get(call_id, {}).get(number or 0)
+        found = self._find(call_id, number)
+        return found and found[0]
+
+    def id_of(self, call_id: str, number: int) -> str:
+        """Give the provider's id of an attempt, of which the service may keep less; nothing when it is not known."""
+        return (self._find(call_id, number) or ("", ""))[1]
 
     def forget(self, call_id: str) -> None:
         """Drop a call that has ended."""
         with self._lock:
             self._calls.pop(call_id, None)
+
+    def _find(self, call_id: str, number: int | None) -> tuple[str, str] | None:
+        with self._lock:
+            return self._calls.get(call_id, {}).get(number or 0)
 
 
 def value_of(text: str) -> tuple[Any, JsonFault | None]:

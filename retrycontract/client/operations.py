@@ -152,7 +152,7 @@ class Operations:
         call_id, number = self._read(reply, reading.place)
         # Whatever the verdict: a correction comes as a patch of exactly this text, since redacted values never travel
         # back.
-        self.sent.keep(call_id, number, _text(arguments))
+        self.sent.keep(call_id, number, _text(arguments), tool_call_id)
         # 202 says that the attempt is stored and not judged yet.
         if reply.status == 200 or wait <= 0:
             return self._outcome(reply)

@@ -41,10 +41,10 @@ def read(reply: Reply, url: str, reader: Callable[[Any], T]) -> T:
 
 
 def outcome(sent: Submissions, data: Any) -> Outcome:
-    """Read a verdict; `sent` gives the arguments back once they are valid."""
+    """Read a verdict; `sent` gives the arguments back once they are valid, and else the provider's id in full."""
     status = Status(data["status"]) if data["status"] else None
     text = sent.text_of(data["call_id"], data["attempt_number"]) if status is Status.VALID else None
-    answer = data["tool_result"]
+    answer, own_id = data["tool_result"], sent.id_of(data["call_id"], data["attempt_number"])
     return Outcome(
         call_id=str(data["call_id"]),
         status=status,
@@ -53,7 +53,7 @@ def outcome(sent: Submissions, data: Any) -> Outcome:
         max_attempts=int(data["max_attempts"]),
         attempt_number=int(data["attempt_number"]),
         errors=_errors([*data["errors"], *data["warnings"]]),
-        tool_result=ToolResult(**answer) if answer else None,
+        tool_result=ToolResult(**answer | ({"tool_call_id": own_id} if own_id else {})) if answer else None,
         arguments=value_of(text)[0] if text is not None else None,
         tool=str(data.get("tool", "")),
         errors_left_out=int(data.get("errors_left_out", 0)),

@@ -80,7 +80,7 @@ async def settled(steps: Steps[T]) -> T:
             raise CallNotOpenError(error.detail) from error
         may_pass = isinstance(error, UnavailableError)
         raise NoVerdictError(
-            f"the service says {error.code or error.status}: {error.detail}", may_pass=may_pass
+            f"the service says {error.code or error.status}: {error.told}", may_pass=may_pass
         ) from error
     except ClientError as error:
         logger.warning("Cannot ask the service: %s", error)

@@ -42,7 +42,7 @@ class GuardrailVisit(CheckedVisit):
         """Say what keeps calls from being made; nothing where all may."""
         if len(calls) > MAX_CALLS:
             return [f"At most {MAX_CALLS} tool calls can be checked at once. Nothing was executed."]
-        if not all(is_whole(f"{call.tool}{call.use_id}{call.session}") for call in calls):
+        if not all(is_whole(f"{call.tool}{call.session}") for call in calls):
             return [HALF]
         decisions = await asyncio.gather(*(self.judged(client, key, call, wait=wait) for call in calls))
         found = []

@@ -45,6 +45,7 @@ logger = logging.getLogger("retrycontract.hooks")
 
 WAIT_SECONDS, LONGEST_WAIT = 45.0, 600.0  # for a person; agents end a hook after 60 seconds unless told otherwise
 MAX_SESSIONS: Final = 10_000  # whose open calls are remembered; those of the others are asked for again
+LONGEST_ID: Final = 150  # of a call, of which the service keeps 200 characters, the judge's own among them
 MAX_LISTED: Final = 20  # calls of one session and tool
 ASKED_OF_A_PERSON = (CallState.BLOCKED, CallState.GUIDED)
 # The same event, and the same fields, of Cursor and of Gemini CLI.
@@ -189,7 +190,7 @@ class CheckedVisit(KeyedVisit):
         # One turn for all of the session, so that a call is continued by its call_id only.
         details = {"session_id": call.session, "turn": 0} if call.session else {}
         found = await _sessions.find(client, key, call.session, call.tool)
-        judge = ServiceJudge(remembering(client, found.sent), call.use_id, details=details, is_patient=False)
+        judge = ServiceJudge(remembering(client, found.sent), short_id(call.use_id), details=details, is_patient=False)
         sanitizer = ValueSanitizer(RetryConfiguration())
         # Both waits are the address's: nobody hears signs of life, and who set it up knows how long its agent waits.
         checkpoint = Checkpoint(judge, sanitizer, wait=wait, silent_wait=wait, calls=found.calls)
@@ -231,7 +232,7 @@ class HookVisit(CheckedVisit):
             return 200, _decided("deny", NAMELESS) if asks else {}
         session, use_id = (str(payload.value.get(name) or "") for name in ("session_id", "tool_use_id"))
         session = "" if is_unfilled(session) else session
-        if not is_whole(f"{tool}{session}{use_id}"):
+        if not is_whole(f"{tool}{session}"):
             return 200, _decided("deny", HALF) if asks else {}
         if event in AFTER and session and use_id:
             # A call whose last attempt was run all the same, as a user allowed it, is ended: nobody need answer it.
@@ -241,7 +242,8 @@ class HookVisit(CheckedVisit):
                     found = (await http.get(f"{HERE}/api/v1/calls/{call_id}")).json()
                     # The whole of it, less what the judge adds: `call_1` is no part of `call_10`.
                     if any(
-                        made["tool_call_id"].rpartition("-")[0] == use_id for made in found.get("attempts", ())[-1:]
+                        made["tool_call_id"].rpartition("-")[0] == short_id(use_id)
+                        for made in found.get("attempts", ())[-1:]
                     ):
                         await client.cancel(call_id)
         if not asks:
@@ -288,6 +290,13 @@ def is_whole(names: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def short_id(given: str) -> str:
+    """Give an id in a form behind which another one may be put, and both be found again: what is long is hashed."""
+    if len(given) <= LONGEST_ID and given.isprintable():
+        return given
+    return f"use-{hashlib.sha256(given.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
 def refused(reason: str) -> Refusal:

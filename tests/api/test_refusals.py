@@ -153,7 +153,7 @@ WRONG_FIELDS: dict[str, tuple[str, str, Any, str]] = {
     "a tool's name over 300 characters": ("POST", "/calls", call_with(tool="x" * 301), "/tool"),
     "a control character in a name": ("POST", "/calls", call_with(tool="a\nb"), "/tool"),
     "an empty id": ("POST", "/calls", call_with(tool_call_id=""), "/tool_call_id"),
-    "an id over 200 characters": ("POST", "/calls", call_with(tool_call_id="x" * 201), "/tool_call_id"),
+    "an id of ours over 200 characters": ("POST", "/calls", call_with(call_id="x" * 201), "/call_id"),
     "NUL in an id": ("POST", "/calls", call_with(session_id="a\x00"), "/session_id"),
     "a line break at an id's end": ("POST", "/calls", call_with(session_id="a\n"), "/session_id"),
     "a turn that is text": ("POST", "/calls", call_with(turn="first"), "/turn"),
@@ -204,7 +204,7 @@ MARKED: dict[str, tuple[str, str, Any]] = {
         f"{name} as text": ("POST", "/calls", call_with(**{name: MARKER}))
         for name in ("turn", "version", "render", "kind", "context")
     },
-    "an id too long": ("POST", "/calls", call_with(session_id=MARKER * 10)),
+    "an id too long": ("POST", "/calls", call_with(call_id=MARKER * 10)),
     "a name too long": ("POST", "/calls", call_with(tool=MARKER * 20)),
     "a text for an unknown field": ("POST", "/calls", call_with(other=MARKER)),
     "a body that is a text": ("POST", "/calls", MARKER),

@@ -141,6 +141,18 @@ def test_without_a_verdict_in_time_the_outcome_says_so_and_can_be_waited_for(scr
     ]
 
 
+@pytest.mark.parametrize("is_left", [False, True], ids=["waits", "asks later"])
+def test_the_providers_id_is_given_back_in_full_also_where_the_service_keeps_less(
+    scripted: Scripted, is_left: bool
+) -> None:
+    kept, own_id = RETRY["tool_result"] | {"tool_call_id": "call_1...-0123456789abcdef"}, "call_1" + "x" * 5_000
+    service = scripted(answer(202, PENDING), answer(200, RETRY | {"tool_result": kept}))
+    with service.client() as client:
+        outcome = client.submit("open", own_id, {"mode": "raed"}, wait=0 if is_left else 20)
+        outcome = client.wait_for_verdict(outcome) if is_left else outcome
+    assert outcome.tool_result.render("openai")["tool_call_id"] == own_id
+
+
 def test_a_long_wait_is_made_of_polls_that_proxies_let_live(scripted: Scripted) -> None:
     service = scripted(*[answer(202, WAITING, retry_after="1")] * 2, answer(200, guided()))
     with service.client() as client:

@@ -259,6 +259,23 @@ def test_calls_of_one_answer_with_one_id_or_none_are_told_apart(stage: Stage, ow
     assert read(wire, 2).count("is booked in") == 2
 
 
+@pytest.mark.parametrize("own", ["call_0" + "QUJD" * 1_500, "call\r\n0"], ids=["signed", "lines"])
+@pytest.mark.parametrize(
+    "recipe", [OPENAI, LANGGRAPH, LANGCHAIN, PYDANTIC_AI, AGENTS_SDK, LITELLM], ids=lambda recipe: recipe.file
+)
+def test_an_id_is_the_providers_own_whatever_it_is(
+    stage: Stage, recipe: Recipe, own: str, request: pytest.FixtureRequest
+) -> None:
+    if recipe is LITELLM:
+        stage = request.getfixturevalue("litellm")
+    steps = json.loads(json.dumps(recipe.script(WRONG, RIGHT, "Done.")).replace('"call_0"', json.dumps(own)))
+    with answering(*steps) as wire:
+        done = stage.run(recipe, wire)
+    assert (done.stdout, done.returncode) == ("Done.\n", 0), done.stderr
+    assert [[attempt["is_valid"] for attempt in call["attempts"]] for call in stage.calls] == [[False, True]]
+    assert json.dumps(own) in json.dumps(conversation(wire, 1)[-1])
+
+
 @pytest.fixture
 def litellm(stage: Stage, litellms_python: Path) -> Stage:
     return replace(stage, python=litellms_python)

@@ -243,6 +243,13 @@ class TestSettle:
         assert found["status"] == "retry"
         assert "(attempt 1/3)" in found["content"]
 
+    @pytest.mark.parametrize(
+        "own_id", ["c", "c__thought__" + "QUJD" * 1_500, "c\r\n"], ids=["short", "signed", "lines"]
+    )
+    def test_an_id_is_the_providers_own_whatever_it_is(self, stage: Stage, own_id: str) -> None:
+        found = tell(stage, "settle", {"outputs": [{}, {}], "id": own_id})
+        assert [each["id"] for each in found] == [f"{own_id}{number}" for number in (0, 1)]
+
     def test_an_attempt_whose_answer_is_lost_counts_once(self, stage: Stage) -> None:
         with losing_answers(stage.service.port) as proxy:
             proxy.lost = 2

@@ -286,6 +286,32 @@ def test_whatever_a_model_writes_gets_a_verdict(agent: AgentClient, session: str
     assert "(attempt 1/3)" in ask(agent, session, arguments)
 
 
+@pytest.mark.parametrize("own_id", ["call_1__thought__" + "A" * 5_000, "a\nb", "\x00", "\ud83d", "", None, 5], ids=repr)
+def test_an_id_decides_nothing_whatever_it_is(agent: AgentClient, session: str, own_id: Any) -> None:
+    def blocked(*arguments: Any) -> str:
+        body = of_litellm(session, *arguments)
+        for call in body["tool_calls"]:
+            call["id"] = own_id
+        return str(agent.service.send("POST", LITELLM, body, key=agent.key).body.get("blocked_reason", ""))
+
+    assert blocked(RIGHT, RIGHT) == ""
+    assert blocked(WRONG, WRONG).count("(attempt 1/3)") == 2
+    assert "(attempt 2/3)" in blocked(WRONG)
+
+
+@DOORS
+def test_a_session_may_be_a_token_of_any_length(agent: AgentClient, session: str, ask: Ask) -> None:
+    name = session + "s" * 3_000
+    assert ["(attempt 2/3)" in ask(agent, each, WRONG) for each in (name, f"{name}2", name)] == [False, False, True]
+
+
+def test_what_the_service_refuses_is_named_with_its_place(agent: AgentClient) -> None:
+    said = ask_litellm(agent, "a\nb", RIGHT)
+    assert "invalid-request: /session_id: " in said
+    assert "Correct this and send it again. Nothing was executed." in said
+    assert "'errors'" not in said
+
+
 def test_names_that_hold_half_a_character_are_refused(agent: AgentClient) -> None:
     answer = agent.service.send("POST", LITELLM, of_litellm("s\ud83d", WRONG), key=agent.key)
     assert "half a character" in answer.body["blocked_reason"]

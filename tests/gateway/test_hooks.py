@@ -147,11 +147,15 @@ def test_what_fits_and_what_has_no_contract_is_left_to_the_agents_own_rules(agen
     assert decision(send(agent, payload(session, WRONG) | helper))["permissionDecision"] == "deny"
 
 
+@pytest.mark.parametrize(
+    "more", ["", "__thought__" + "A" * 5_000, "\n", "\ud83d"], ids=["short", "long", "lines", "half"]
+)
 def test_a_user_is_asked_where_nobody_at_the_desk_answers_and_what_they_allow_is_not_waited_for(
-    agent: AgentClient, session: str
+    agent: AgentClient, session: str, more: str
 ) -> None:
     call_id = blocked(agent, session)
     used = payload(session, WRONG)
+    used["tool_use_id"] += more
     said = decision(send(agent, used, "?wait=0.5&unanswered=ask"))
     assert said["permissionDecision"] == "ask"
     done = {**used, "hook_event_name": "PostToolUse", "tool_response": {"filePath": "app.py", "success": True}}
@@ -190,7 +194,7 @@ def test_what_json_forbids_in_the_input_is_a_mistake_like_any_other(agent: Agent
 @pytest.mark.parametrize(
     "fields",
     [
-        {"tool_name": "\ud83d"}, {"session_id": "\ud83d"}, {"session_id": "s" * 5_000},
+        {"tool_name": "\ud83d"}, {"session_id": "\ud83d"}, {"session_id": "s\n"},
         {"tool_name": None}, {"tool_name": 5}, {"tool_name": ""},
     ],
 )  # fmt: skip

@@ -36,7 +36,16 @@ def test_an_ordinary_identifier_stays_as_it_is(identifier: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [TOKEN, f"run-{TOKEN}", f"{TOKEN} {TOKEN}", "x" * 150 + TOKEN, "postgres://a:b3Xq9@h/d"]
+    "text",
+    [
+        TOKEN,
+        f"run-{TOKEN}",
+        f"{TOKEN}\n{'x' * 500}",
+        "\x00" * 500 + TOKEN,
+        f"{TOKEN} {TOKEN}",
+        "x" * 150 + TOKEN,
+        "postgres://a:b3Xq9@h/d",
+    ],
 )
 def test_an_identifier_with_a_secret_is_redacted_and_hashed(text: str) -> None:
     safe = safe_identifier(text)
@@ -49,8 +58,10 @@ def test_an_identifier_with_a_secret_is_redacted_and_hashed(text: str) -> None:
 @example("", ":pypi-AgN")  # together with the hash that would be a token
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_what_is_safe_stays_what_it_is(before: str, after: str) -> None:
-    safe = safe_identifier(f"{before}{TOKEN}{after}"[:200])
-    assert safe_identifier(safe) == safe
+    for text in (f"{before}{TOKEN}{after}"[:200], f"{before}{after}\n", (before + after) * 9, f"{before}x" * 200):
+        safe = safe_identifier(text)
+        assert safe_identifier(safe) == safe
+        assert len(safe) <= 200
 
 
 def test_two_secrets_never_become_the_same_identifier() -> None:

@@ -123,6 +123,7 @@ export class Client {
     const path = `/calls/${encodeURIComponent(reply.body.call_id)}/wait?for=verdict&attempt=${reply.body.attempt_number}`;
     const { body } = await this.#polled<Verdict>(path, timeout, signal);
     if (body.status === null) throw new VerdictPendingError(body.call_id);
+    if (body.tool_result) body.tool_result.tool_call_id = toolCallId; // of a long one the service keeps less
     return body;
   }
 

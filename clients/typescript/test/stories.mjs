@@ -9,12 +9,12 @@ import { applyPatch } from "../dist/patch.js";
 
 const stories = {
   /** Settle outputs in one conversation, one after the other. */
-  async settle({ outputs, tool = "pay", options = {}, client = {}, name }) {
+  async settle({ outputs, tool = "pay", options = {}, client = {}, name, id = "c" }) {
     const session = new Client(client).session(name);
     const found = [];
     for (const [number, output] of outputs.entries()) {
-      const { status, arguments: given, toolResult, state } = await session.settle(tool, `c${number}`, output, options);
-      found.push({ status, arguments: given, content: toolResult.content, state });
+      const { status, arguments: given, toolResult, state } = await session.settle(tool, `${id}${number}`, output, options);
+      found.push({ status, arguments: given, content: toolResult.content, state, id: toolResult.tool_call_id });
     }
     return found;
   },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +11,7 @@ from typing import Any, Self, overload
 
 from django.db import IntegrityError, transaction
 
-from retrycontract.contract.redaction.sanitizer import elide_middle
+from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.models import Agent, Attempt, IdempotencyKey, LostRaceError
 from retrycontract.store.sealing import UnreadableError, keyed_hash, seal, unseal
 from retrycontract.store.transactions import in_batches, write_transaction
@@ -19,6 +20,7 @@ from retrycontract.usecases.tools.contracts import sanitizer
 MAX_IDENTIFIER = 200  # as the columns and the API have it
 MAX_TOOL_NAME = 300
 REDACTED = "[REDACTED: IDENTIFIER]"
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # PostgreSQL keeps no NUL, and lists have one line for each
 HASH_DIGITS = 16  # 64 bits: of a million secrets no two meet
 IDENTIFIER = "identifier"  # what was sealed for another purpose is none
 
@@ -28,18 +30,19 @@ def safe_identifier(text: str, limit: int = MAX_IDENTIFIER) -> str: ...
 @overload
 def safe_identifier(text: None, limit: int = MAX_IDENTIFIER) -> None: ...
 def safe_identifier(text: str | None, limit: int = MAX_IDENTIFIER) -> str | None:
-    """Give an identifier as it may be stored, shown and compared: itself, unless it holds a secret.
+    """Give an identifier as it may be stored, shown and compared: itself, unless it holds a secret or is too long.
 
-    One that does becomes its redacted form and a keyed hash, so that equal ones stay equal and others apart.
+    One that does, or holds what is not seen, becomes what may be shown of it and a keyed hash, so that equal ones stay
+    equal and others apart.
     """
     if text is None:
         return None
     redact = sanitizer().redact_identifier
     redacted = redact(text)
-    if redacted == text:
+    if redacted == text and len(text) <= limit and not CONTROL.search(text):
         return text
     digits = keyed_hash(text)[:HASH_DIGITS]
-    safe = f"{elide_middle(redacted, limit - HASH_DIGITS - 1)}-{digits}"
+    safe = f"{elide_middle(visible(redacted), limit - HASH_DIGITS - 1)}-{digits}"
     # What is left of it may look like a secret again, together with the hash: then only the hash stays.
     return safe if redact(safe) == safe else f"{REDACTED}-{digits}"
 
