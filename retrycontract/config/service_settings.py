@@ -31,6 +31,22 @@ SHORTEST_KEY = 32  # characters of the secret key: half of what hexadecimal digi
 BOUNDS = (("gt", "more than"), ("ge", "at least"), ("lt", "less than"), ("le", "at most"))
 
 
+def _usable(keys: list[str]) -> list[str]:
+    for key in keys:
+        try:
+            Fernet(key)
+        except ValueError:
+            raise ValueError("must be a Fernet key: 32 bytes in URL-safe base64") from None
+    return keys
+
+
+def _unguessable(key: str) -> str:
+    # Whoever guesses it signs sessions and verdicts, and tells which redacted value an id stood for.
+    if key and (len(key) < SHORTEST_KEY or len(set(key)) < SHORTEST_KEY // 4):
+        raise ValueError(f"must be random, with at least {SHORTEST_KEY} characters: `openssl rand -hex 32` makes one")
+    return key
+
+
 class ServiceSettings(LoginSettings, DeliverySettings):
     """Hold every setting of the service; a wrong value is refused at start with its name and range."""
 
@@ -204,15 +220,8 @@ class ServiceSettings(LoginSettings, DeliverySettings):
         60, ge=0, le=3_600, description="How long the body of a request may take, at `retrycontract up`; 0: any time."
     )
 
-    @field_validator("encryption_keys")
-    @classmethod
-    def _usable(cls, keys: list[str]) -> list[str]:
-        for key in keys:
-            try:
-                Fernet(key)
-            except ValueError:
-                raise ValueError("each must be a Fernet key: 32 bytes in URL-safe base64") from None
-        return keys
+    _usable_keys = field_validator("encryption_keys")(_usable)
+    _unguessable_key = field_validator("secret_key")(_unguessable)
 
     @field_validator("allowed_hosts")
     @classmethod
@@ -270,16 +279,6 @@ class ServiceSettings(LoginSettings, DeliverySettings):
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"names {', '.join(twice)} twice: keep one address for each name")
         return upstreams
-
-    @field_validator("secret_key")
-    @classmethod
-    def _unguessable(cls, key: str) -> str:
-        # Whoever guesses it signs sessions and verdicts, and tells which redacted value an id stood for.
-        if key and (len(key) < SHORTEST_KEY or len(set(key)) < SHORTEST_KEY // 4):
-            raise ValueError(
-                f"must be random, with at least {SHORTEST_KEY} characters: `openssl rand -hex 32` makes one"
-            )
-        return key
 
     @field_validator("otel_endpoint")
     @classmethod
@@ -361,11 +360,13 @@ def load(environ: dict[str, str]) -> ServiceSettings:
         raise WrongSettingError(faults)
     made: dict[str, Any] = {}
     if not settings.secret_key:
-        made["secret_key"] = _kept(settings.data_dir / "secret_key", lambda: secrets.token_urlsafe(50))
+        file, lost = settings.data_dir / "secret_key", "everybody has to log in again, and no repeat is recognised"
+        made["secret_key"] = _kept(file, lambda: secrets.token_urlsafe(50), _unguessable, lost)
     if not settings.encryption_keys:
         # One a line, the newest first, while `rotate_keys` replaces one.
-        kept = _kept(settings.data_dir / "encryption_key", lambda: Fernet.generate_key().decode())
-        made["encryption_keys"] = kept.split()
+        file, lost = settings.data_dir / "encryption_key", "what is sealed cannot be read"
+        new = Fernet.generate_key
+        made["encryption_keys"] = _kept(file, lambda: new().decode(), lambda text: _usable(text.split()), lost)
     return settings.model_copy(update=made)
 
 
@@ -379,8 +380,8 @@ def range_of(name: str) -> str:
     )
 
 
-def _kept(path: Path, make: Callable[[], str]) -> str:
-    """Read a key, or make it; of processes that start together one wins and all read the same."""
+def _kept(path: Path, make: Callable[[], str], check: Callable[[str], Any], lost: str) -> Any:
+    """Read a key, or make it; of processes that start together one wins; raises WrongSettingError with what is lost."""
     if not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # keys and database are their owner's alone
         # Written aside (mkstemp: for its owner only) and linked, so that nobody reads a half-written key.
@@ -390,4 +391,9 @@ def _kept(path: Path, make: Callable[[], str]) -> str:
         with suppress(FileExistsError):
             os.link(draft, path)
         Path(draft).unlink()
-    return path.read_text(encoding="utf-8").strip()
+    try:
+        return check(path.read_text(encoding="utf-8").strip() or "none")
+    except ValueError as error:
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else f"it {error}"
+    advice = f"Restore the file from a copy, or remove it to begin with a new one: {lost} then"
+    raise WrongSettingError([f"{path}: {reason}. {advice}"])
