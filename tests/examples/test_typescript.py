@@ -16,6 +16,7 @@ import pytest
 
 from retrycontract.contract.patches import PatchError, apply_patch
 from tests.client.lossy_proxy import losing_answers
+from tests.client.scripted import PENDING, RETRY
 from tests.examples.test_recipes import (
     BOOKED,
     RIGHT,
@@ -249,6 +250,11 @@ class TestSettle:
     def test_an_id_is_the_providers_own_whatever_it_is(self, stage: Stage, own_id: str) -> None:
         found = tell(stage, "settle", {"outputs": [{}, {}], "id": own_id})
         assert [each["id"] for each in found] == [f"{own_id}{number}" for number in (0, 1)]
+
+    def test_an_id_comes_back_in_full_where_the_service_is_asked_again_and_keeps_less(self, stage: Stage) -> None:
+        with answering((202, PENDING), (200, RETRY)) as wire:
+            (found,) = tell(stage, "settle", {"outputs": [{}], "id": "c" * 5_000}, RETRYCONTRACT_URL=wire.url)
+        assert (found["status"], found["id"]) == ("retry", "c" * 5_000 + "0")
 
     def test_an_attempt_whose_answer_is_lost_counts_once(self, stage: Stage) -> None:
         with losing_answers(stage.service.port) as proxy:
