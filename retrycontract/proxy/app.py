@@ -94,6 +94,9 @@ class Proxy:
             raise error
 
     async def _serve(self, visit: ClientVisit) -> None:
+        if visit.is_astray:
+            await visit.answer(400, openai_error(400, "the path leads above its beginning, or can be read in two ways"))
+            return
         if visit.path == STATUS_PATH:
             outcomes = [{"model": model, "outcome": outcome, "count": count}
                         for (model, outcome), count in sorted(self.counts.items())]  # fmt: skip
@@ -190,8 +193,12 @@ class ProxyMount:
         if admitted is None:
             await visit.answer(401, openai_error(401, NO_KEY))
             return
-        below = len(PATH) + len(name)  # names are plain ASCII, so that path and raw path begin alike
-        raw = scope.get("raw_path") or scope["path"].encode()
+        below, raw = len(PATH) + len(name), scope.get("raw_path") or scope["path"].encode()
+        if not raw.startswith(
+            scope["path"][:below].encode()
+        ):  # written with % signs, it would be cut in the wrong place
+            await visit.answer(404, openai_error(404, NO_UPSTREAM))
+            return
         admitted.users += 1
         try:
             at = {"path": scope["path"][below:], "raw_path": raw[below:], "root_path": scope["path"][:below]}

@@ -47,6 +47,8 @@ class OpenAIChat(wire.Wire):
         choices = body.get("choices")
         if not isinstance(choices, list) or not choices:
             raise ValueError("the answer holds no choice")
+        if wire.holds_call({name: value for name, value in body.items() if name != "choices"}):
+            raise ValueError("the answer's calls cannot be read")
         first, *others = (self._choice(body, choice) for choice in choices)
         several = "it is one of several choices" if others else ""
         return replace(first, choices=tuple(others), unmendable=first.unmendable or several)

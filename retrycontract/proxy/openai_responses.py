@@ -23,6 +23,8 @@ WRITTEN = frozenset(
 NOT_DONE = frozenset({"queued", "in_progress", "failed", "cancelled"})
 # Items with arguments that are no call of a client's function, beside those that are.
 READ = frozenset({*CALLS, "mcp_call", "mcp_approval_request", "tool_search_call"})
+# The items, which are read; and members of the request, whose schemas, words and notes may hold what looks like a call.
+REPEATED = frozenset({"output", "tools", "tool_choice", "text", "instructions", "input", "prompt", "metadata"})
 
 
 class OpenAIResponses(wire.Wire):
@@ -51,7 +53,7 @@ class OpenAIResponses(wire.Wire):
         items, usage, status = body.get("output"), body.get("usage"), body.get("status")
         if body.get("object", "response") != "response" or not isinstance(items, list):
             raise ValueError("the answer is no response")
-        if wire.holds_call([item for item in items if item.get("type") not in READ]):
+        if holds_call_beside(body) or wire.holds_call([item for item in items if item.get("type") not in READ]):
             raise ValueError("the answer's calls cannot be read")
         reason = (body.get("incomplete_details") or {}).get("reason")
         parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or ()]
@@ -168,7 +170,8 @@ class ResponseStream(wire.AnswerStream):
         output = response.get("output") or ()
         is_item = kind.startswith("response.output_item.")
         others = [value for name, value in document.items() if name not in ("response", "item")]
-        if wire.holds_call(others) or (item.get("type") not in READ and wire.holds_call(item)):
+        is_stray = holds_call_beside(response) or (item.get("type") not in READ and wire.holds_call(item))
+        if is_stray or wire.holds_call(others):
             raise ValueError("an event that may hold a call")
         if output and kind not in ENDS:
             raise ValueError("a response that begins with its items")
@@ -231,6 +234,11 @@ class ResponseStream(wire.AnswerStream):
             yield made("response.output_item.done", **at, item=item)
         response = {**self._api.final(final), "output": [*free, *new]}
         yield made(f"response.{response['status']}", response=response)
+
+
+def holds_call_beside(response: wire.Body) -> bool:
+    """Tell whether a response has a call beside its items; what it repeats of the request may read like one."""
+    return wire.holds_call({name: value for name, value in response.items() if name not in REPEATED})
 
 
 def with_outputs(request: wire.Body, call_ids: Sequence[str], text: str) -> wire.Body:

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
+from urllib.parse import unquote
 
 from retrycontract.proxy.upstream import ClientRequest, Headers
 
@@ -17,6 +18,28 @@ class RequestTooLargeError(ValueError):
     """Raised for a request that is larger than what is read of one."""
 
 
+def settled_path(raw: str) -> str | None:
+    """Take the dot segments out of a path, `%2e` too, as servers do; None for what two servers may read differently.
+
+    Nothing leads above its beginning, below which the upstream stands; a `#` would end it where it is sent.
+    """
+    if "#" in raw or not raw.startswith("/"):
+        return None if raw else ""
+    segments, ends = list[str](), False
+    for segment in raw.split("/")[1:]:
+        plain = unquote(segment)
+        ends = plain in (".", "..")
+        if plain == ".." and not segments:
+            return None
+        if plain == "..":
+            segments.pop()
+        elif plain != ".":
+            segments.append(segment)
+        if not ends and not {".", ".."}.isdisjoint(plain.replace("\\", "/").split("/")):
+            return None  # behind what only some servers take for a slash
+    return f"/{'/'.join(segments)}{'/' if ends and segments else ''}"
+
+
 class ClientVisit:
     """Hold the connection with a client until its request is answered."""
 
@@ -25,9 +48,12 @@ class ClientVisit:
         self._headers: list[tuple[bytes, bytes]] = scope["headers"]
         raw = scope.get("raw_path") or scope["path"].encode()
         query = scope.get("query_string") or b""
-        target = (raw + (b"?" + query if query else b"")).decode("latin-1")
+        path, told = settled_path(raw.decode("latin-1")), query.decode("latin-1")
+        self.is_astray = path is None or "#" in told
+        # One path for both: what is sent is what was looked at.
+        self.path = unquote(path or "")
+        target = f"{path or ''}?{told}" if told else path or ""
         self.request = ClientRequest(scope["method"], target, self._headers, scope.get("root_path") or "")
-        self.path: str = scope["path"]
         # `gone` listens only once the body is read: two readers of one channel would take each other's messages.
         self._is_read = asyncio.Event()
         self.has_begun = self.has_ended = False

@@ -250,7 +250,10 @@ def holds_call(value: Any) -> bool:
     if not isinstance(value, dict):
         return False
     return (
-        any(value[name] and name.replace("_", "").lower() in CALLS for name in value)
+        any(
+            each and not isinstance(each, int | float) and name.replace("_", "").lower() in CALLS  # a count is none
+            for name, each in value.items()
+        )
         or (isinstance(value.get("name"), str) and not {"arguments", "partial_json"}.isdisjoint(value))
         or value.get("type") in ("tool_use", "function_call")
         or any(map(holds_call, value.values()))

@@ -106,8 +106,10 @@ def test_a_redirect_leads_back_below_the_mount(served: tuple[Service, ScriptedUp
 def test_only_upstreams_of_the_settings_are_asked(served: tuple[Service, ScriptedUpstream]) -> None:
     service, _ = served
     ours = {"x-retrycontract-key": service.new_key("wanderer")}
-    for path in ("nowhere/v1/models", "http://example.com/v1", "here.example.com/v1"):
+    for path in ("nowhere/v1/models", "http://example.com/v1", "here.example.com/v1", "h%65re/v1/models"):
         assert post(service, path, {}, **ours).status_code == 404
+    for path in ("here/%2e%2e/elsewhere/v1/models", "here/v1/.%2e/%2E./x"):
+        assert post(service, path, {}, **ours).status_code == 400
     assert httpx2.get(f"{service.url}/livez").status_code == 200
 
 

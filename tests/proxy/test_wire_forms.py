@@ -114,6 +114,12 @@ CHAT: dict[str, Edit] = {
     "a choice alone": edited(lambda chunk: (chunk["choices"] or [{}])[0]),
     "a delta alone": edited(lambda chunk: (chunk["choices"] or [{"delta": {}}])[0]["delta"]),
     "in capitals": lambda content: content.replace(b"tool_calls", b"toolCalls"),
+    "at its top": edited(
+        lambda chunk: chunk | {
+            "choices": [one | {"delta": {"content": "Hi."}} for one in chunk["choices"]],
+            "tool_calls": [part for one in chunk["choices"] for part in one["delta"].get("tool_calls") or ()],
+        }
+    ),
     "in another member": chat_chunk(lambda one: one | {"delta": {}, "more": one["delta"]}),
     "a call that is no list": chat_chunk(
         lambda one: one
@@ -217,6 +223,13 @@ RESPONSES: dict[str, Edit] = {
     "beside a computer's call": ended(
         lambda one: one | {"output": [*one["output"], {"type": "computer_call", "call_id": "x", "action": {}}]}
     ),
+    "at its top": lambda content: ended(lambda one: one | {"output": [], "tool_calls": one["output"]})(
+        without("response.output_item", "response.function_call")(content)
+    ),
+    "at the top of its beginning": lambda _: edited(
+        lambda each: each | {"response": each["response"] | {"function_call": responses.call("read_file", WRONG)}}
+        if each["type"] == "response.created" else each
+    )(responses.chunks("Hi.")),
     "another kind of item": lambda content: content.replace(b'"type": "function_call"', b'"type": "tool_call"'),
     "another kind of event": lambda content: content.replace(b"response.function_call_arguments", b"response.x"),
 }  # fmt: skip
@@ -285,6 +298,8 @@ def wholes() -> Iterator[tuple[ModuleType, str, Any]]:
     yield chat, "filtered", chat.completion(None, call, finish="content_filter")
     yield chat, "a delta", body | {"choices": [{"index": 0, "delta": body["choices"][0]["message"]}]}
     yield chat, "a list", [body]
+    for member in ("tool_calls", "toolCalls", "more"):
+        yield chat, f"{member} at its top", chat.completion("Hi.") | {member: [{**call, **made}]}
     block = messages.call("read_file", WRONG)
     yield messages, "a text for the input", messages.message("", {**block, "input": json.dumps(WRONG)})
     yield messages, "another kind", messages.message("", {**block, "type": "tool_call"})
@@ -300,6 +315,8 @@ def wholes() -> Iterator[tuple[ModuleType, str, Any]]:
     for status in ("in_progress", "failed", None):
         yield responses, f"status {status}", answer | {"status": status}
     yield responses, "no kind of response", {name: value for name, value in answer.items() if name != "object"}
+    for member in ("tool_calls", "function_call", "more"):
+        yield responses, f"{member} at its top", responses.response("Hi.") | {member: [item]}
     yield responses, "beside another", answer | {"output": [*answer["output"], {"type": "computer_call"}]}
 
 
@@ -318,6 +335,18 @@ def test_an_answer_in_a_coding_that_cannot_be_read_is_refused(wire: ModuleType) 
         with httpx2.stream("POST", url + wire.PATH, json=wire.asking(wire.tool()), timeout=60) as answer:
             said = b"".join(answer.iter_raw())
         assert (answer.status_code, b"br" in said) == (502, True)
+
+
+def test_what_a_response_repeats_of_its_request_is_no_call() -> None:
+    own = responses.tool(schema={"type": "object", "properties": {"tool_calls": {"type": "array"}},
+                                 "default": {"name": "x", "arguments": {}}})  # fmt: skip
+    body = responses.response("Hi.") | {"tools": [own], "metadata": {"function_call": "yes"}}
+    for streams in (False, True):
+        content = ended(lambda _: body)(responses.chunks("Hi.")) if streams else json.dumps(body).encode()
+        sent = Reply([content], 200, {"Content-Type": "text/event-stream" if streams else "application/json"})
+        assert arrived(responses, sent, streams=streams) == content
+    counted = chat.completion("Hi.", usage=chat.USAGE | {"tool_calls": 1})
+    assert json.loads(arrived(chat, whole(counted), streams=False)) == counted
 
 
 @pytest.mark.parametrize("change", [str.upper, lambda path: f"{path}/", lambda path: path.replace("/v1", "/V1") + "//"])
