@@ -12,13 +12,22 @@ from typing import Any, Final
 from retrycontract.contract.advice import did_you_mean
 from retrycontract.contract.outputs.json_text import MAX_DEPTH, depth_fault
 from retrycontract.contract.outputs.thoughts import without_thoughts
+from retrycontract.proxy.surroundings import are_meant
 
 MAX_TEXT: Final = 100_000  # characters that are looked through
 MAX_OPENINGS: Final = 200  # places that are tried: each may look as far as the text's end
 NAME_KEYS: Final = ("name", "tool_name", "tool")
 ARGUMENT_KEYS: Final = ("arguments", "parameters", "args")
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError  # two equal keys: each reading is as good as the other
+    return dict(pairs)
+
+
 # Reads a value and says where it ends; what follows it in a text is no fault.
-JSON: Final = json.JSONDecoder()
+JSON: Final = json.JSONDecoder(object_pairs_hook=_members)
 
 # Schemas of the declared tools by their names; None where nobody says which there are.
 Tools = Mapping[str, Any] | None
@@ -46,42 +55,54 @@ class Reading:
     before: str
 
 
-def read_calls(text: str, tools: Tools = None) -> Reading | None:
-    """Read the calls that a text holds; None where there is none, or where two dialects read different ones.
+@dataclass(frozen=True, slots=True)
+class FoundCalls:
+    """Hold calls of one dialect, and where they stand in the text."""
 
-    Dialects without a mark are asked only where no other has read anything.
+    dialect: str
+    calls: list[Call]
+    start: int
+    end: int
+
+
+def read_calls(text: str, tools: Tools = None) -> Reading | None:
+    """Read the calls that a text makes; None where there is none, or where two dialects read different ones.
+
+    One that is declined, quoted or shown is none. Dialects without a mark are asked where no other has read anything.
     """
     answer = without_thoughts(text[:MAX_TEXT])
     answer = answer if answer.strip() else text[:MAX_TEXT]  # thoughts that never end may end in a call
-    return _read_with(MARKED, answer, tools) or _read_with(UNMARKED, answer, tools)
+    marked = _found(MARKED, answer, tools)
+    found = _found(UNMARKED, answer, tools) if marked == [] else marked
+    if not found:
+        return None
+    bounds = [0, *(place for each in found for place in (each.start, each.end)), len(answer)]
+    parts = [answer[bounds[place] : bounds[place + 1]] for place in range(0, len(bounds), 2)]
+    # What another dialect reads beside them would be dropped without a word.
+    if not are_meant(parts) or (marked and any(_found(UNMARKED, part, tools) != [] for part in parts)):
+        return None
+    return Reading(found[0].dialect, tuple(call for each in found for call in each.calls), parts[0].strip())
 
 
-def _read_with(rows: tuple[Dialect, ...], text: str, tools: Tools) -> Reading | None:
+def _found(rows: tuple[Dialect, ...], text: str, tools: Tools) -> list[FoundCalls] | None:
+    """Find what stands where in a text; None where two readings are possible: a call nobody meant must not be run."""
     opened: dict[int, list[tuple[Dialect, re.Match[str]]]] = {}
     for row in rows:
         for match in islice(row.opening.finditer(text), MAX_OPENINGS):
             opened.setdefault(match.start(), []).append((row, match))
-    found: list[Call] = []
-    dialect, before, position = "", text, 0
+    found: list[FoundCalls] = []
     for start in sorted(opened)[:MAX_OPENINGS]:
-        if start < position:
+        if found and start < found[-1].end:
             continue
-        readings = [
-            (row.name, read)
-            for row, match in opened[start]
-            if (read := row.grammar(text, match, tools)) and all(_may_be(call, row, tools) for call in read[0])
-        ]
-        readings = [(name, read) for name, read in readings if read[0]]
-        if not readings:
-            continue
-        name, (calls, position) = readings[0]
-        # Where two readings are possible neither is certain, and a call that nobody meant must not be run.
-        if any(read[0] != calls for _, read in readings):
+        readings = list[FoundCalls]()
+        for row, match in opened[start]:
+            calls, end = row.grammar(text, match, tools) or ([], 0)
+            if calls and all(_may_be(call, row, tools) for call in calls):
+                readings.append(FoundCalls(row.name, calls, start, end))
+        if any(each.calls != readings[0].calls for each in readings):
             return None
-        if not found:
-            dialect, before = name, text[:start]
-        found += calls
-    return Reading(dialect, tuple(found), before.strip()) if found else None
+        found += readings[:1]
+    return found
 
 
 def _may_be(call: Call, row: Dialect, tools: Tools) -> bool:
@@ -118,19 +139,19 @@ def _as_call(value: Any) -> Call | None:
     if not isinstance(value, dict):
         return None
     value = value["function"] if isinstance(value.get("function"), dict) else value
-    name = next((value[key] for key in NAME_KEYS if isinstance(value.get(key), str)), None)
-    key = next((key for key in ARGUMENT_KEYS if key in value), None)
-    if name is None or key is None:
+    names = [value[key] for key in NAME_KEYS if isinstance(value.get(key), str)]
+    keys = [key for key in ARGUMENT_KEYS if key in value]
+    if len(names) != 1 or len(keys) != 1:
         # Apertus writes {"name": {arguments}}.
         (single,) = value.items() if len(value) == 1 else [("", None)]
         return single if isinstance(single[1], dict) else None
-    arguments = value[key]
+    arguments = value[keys[0]]
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments)
+            arguments = JSON.decode(arguments)
         except (ValueError, RecursionError):
             return None
-    return name, arguments
+    return names[0], arguments
 
 
 def _json_at(text: str, position: int) -> tuple[Any, int]:
@@ -176,6 +197,8 @@ def tagged(closing: str) -> Grammar:
                 return None
             groups = found.groupdict()
             key = (groups.get("key") or groups.get("named") or "").strip()
+            if key in arguments:
+                return None
             is_text = 'string="true"' in (groups.get("rest") or "")
             arguments[key] = groups["value"] if is_text else _typed(groups["value"], schema.get(key))
             position = found.end()
@@ -195,7 +218,7 @@ def _typed(text: str, schema: Any) -> Any:
     if isinstance(schema, dict) and schema.get("type") == "string":
         return bare
     try:
-        return json.loads(bare)
+        return JSON.decode(bare)
     except (ValueError, RecursionError):
         return bare
 
@@ -236,7 +259,7 @@ class LiteralReader:
                 key, self.position = match[1], match.end()
             else:
                 raise ValueError
-            if not self.take(assigns):
+            if key in found or not self.take(assigns):
                 raise ValueError
             found[key] = self.value()
         return found

