@@ -90,7 +90,10 @@ async def settled(steps: Steps[T]) -> T:
     except NotJudgedError as error:
         raise NoVerdictError(f"{error}.") from error
     except ValueError as error:
-        raise NoVerdictError("it holds a number that is too long to be sent.") from error
+        if "integer string conversion" in str(error):  # Python writes no such number
+            raise NoVerdictError("it holds a number that is too long to be sent.") from error
+        logger.warning("Cannot ask for a verdict: %s", error)
+        raise NoVerdictError("the check itself has failed; the log says why.") from error
 
 
 def service_at(url: str | None, key_in: str) -> AsyncClient | None:

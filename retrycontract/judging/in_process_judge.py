@@ -54,14 +54,16 @@ class InProcessJudge:
         """Register each; schemas that are refused are told apart from the others."""
         refused = {}
         for declared in tools:
-            tool = Tool(
-                name=declared.name, input_schema=declared.schema, description=declared.description, kind=kind,
-                **self.settings,
-            )  # fmt: skip
             try:
+                tool = Tool(
+                    name=declared.name, input_schema=declared.schema, description=declared.description, kind=kind,
+                    **self.settings,
+                )  # fmt: skip
                 yield from self.register(tool)
             except InvalidSchema as fault:
                 refused[declared.name] = f"{fault.pointer or '(root)'}: {fault.reason}"
+            except ValueError as fault:  # a name that is none: the others are judged all the same
+                refused[declared.name] = str(fault)
         return refused
 
     def judge(self, output: ModelOutput) -> Steps[Verdict]:

@@ -62,7 +62,11 @@ class ServiceJudge:
     def import_tools(self, tools: Sequence[DeclaredTool], kind: Kind = Kind.TOOL_CALL) -> Steps[dict[str, str]]:
         """Import the list in one request; settings or a kind of their own need one more for each tool."""
         # Taken out here, since the service refuses the whole list for one name that it cannot read.
-        odd = [tool.name for tool in tools if not (0 < len(tool.name) <= MAX_NAME and tool.name.isprintable())]
+        odd = [
+            tool.name
+            for tool in tools
+            if not (0 < len(tool.name.strip()) <= len(tool.name) <= MAX_NAME and tool.name.isprintable())
+        ]
         refused = dict.fromkeys(odd, "its name cannot be registered")
         named = [tool for tool in tools if tool.name not in refused]
         listed = [{"name": tool.name, "description": tool.description, "inputSchema": tool.schema} for tool in named]

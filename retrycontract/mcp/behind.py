@@ -82,7 +82,8 @@ class UpstreamProcess:
 
 API_KEY: Final = "RETRYCONTRACT_API_KEY"
 TOKEN: Final = "RETRYCONTRACT_GATEWAY_TOKEN"
-NAME = re.compile(r"(?!.*__)[A-Za-z0-9_-]{1,32}")  # it begins the names of tools, which are 64 characters at most
+# It begins the names of tools, which are 64 characters at most; the first __ behind it is where they come apart again.
+NAME = re.compile(r"(?!.*__)[A-Za-z0-9_-]{0,31}[A-Za-z0-9-]")
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 KEYS: Final = frozenset(("command", "args", "env", "cwd", "url", "headers", "type", "disabled", "enabled"))
 IN_FULL: Final = {"environment": "env", "arguments": "args"}  # what people write for keys that are no whole words
@@ -217,7 +218,7 @@ def _is_disabled(entry: Any) -> bool:
 
 def _server(name: str, entry: Any, environment: Mapping[str, str]) -> Server:
     if not NAME.fullmatch(name):
-        raise WrongInputError("a name is at most 32 letters, digits, _ and -, without two _ in a row")
+        raise WrongInputError("a name is at most 32 letters, digits, _ and -, without two _ in a row or one at its end")
     if not isinstance(entry, dict) or ("command" in entry) == ("url" in entry):
         raise WrongInputError("a server has a command or a url")
     if entry.get("type") == "sse":

@@ -10,7 +10,8 @@ import os
 import sys
 from pathlib import Path
 
-NAMES = ["write", "text", "strange", "torn", "deep", "crash"]
+# And others that no SDK would declare, from the environment.
+NAMES = [*json.loads(os.environ.get("RAW_TOOLS", "[]")), "write", "text", "strange", "torn", "deep", "crash"]
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 TOOLS = [{"name": name, "inputSchema": TEXT if name == "text" else {"type": "object"}} for name in NAMES]
 STRANGE = '{"jsonrpc":"2.0" , "id":%s,"result":{"content":[{"type":"text","text":"cut \\ud83d"}],"a":1e400,"b":NaN,"c":1,"c":2},"x":[1]}'  # noqa: E501

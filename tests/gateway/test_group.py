@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from retrycontract.mcp.behind import CommandServer, read_servers
+from retrycontract.mcp.behind import NAME, CommandServer, read_servers
 from tests.gateway.connections import ROOT, SECONDS, run, text_of, told, upstream_command
 from tests.gateway.listening import call, gateway
 from tests.gateway.raw_http import RawHttp, raw_http
@@ -132,6 +133,15 @@ def test_what_a_server_says_passes_to_the_byte_and_only_names_are_put_in(tmp_pat
     assert call(4, "write", '{"a":  1.0}').encode() in heard
 
 
+def test_names_that_are_joined_come_apart_in_one_way() -> None:
+    """Of two servers no tool, prompt or resource has the name of another, however they call their own."""
+    letters = ["", *(letter for letter in "ab_-")]
+    words = {"".join(each) for each in itertools.product(letters, repeat=4)} - {""}
+    joined = [f"{name}__{own}" for name in words if NAME.fullmatch(name) for own in words]
+    assert len(joined) > 10_000
+    assert len(set(joined)) == len(joined)
+
+
 def test_a_client_that_cancels_is_heard_by_the_server_that_is_at_work(tmp_path: Path) -> None:
     file = servers(tmp_path, one=process(*upstream_command(str(tmp_path))))
 
@@ -162,6 +172,9 @@ WRONG = [
     ("no JSON", "is not JSON"),
     ("[" * 100_000, "is not JSON"),
     ('{"mcpServers": {"a__b": {"command": "x"}}}', "a name is at most 32 letters"),
+    ('{"mcpServers": {"a_": {"command": "x"}}}', "a name is at most 32 letters"),
+    ('{"mcpServers": {"_": {"command": "x"}}}', "a name is at most 32 letters"),
+    ('{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}', "is not JSON"),
     ('{"mcpServers": {"a": {}}}', "a server has a command or a url"),
     ('{"mcpServers": {"a": {"command": "x", "url": "http://y"}}}', "a server has a command or a url"),
     ('{"mcpServers": {"a": {"command": "x", "args": "y"}}}', "args is not a list"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,9 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
-from tests.gateway.connections import gateway_command, raw_answers, run, text_of, told, upstream_command
+from tests.gateway.connections import ROOT, gateway_command, raw_answers, run, text_of, told, upstream_command
+from tests.gateway.listening import call, gateway
+from tests.serving.service import Service
 
 REQUESTS: list[tuple[str, dict[str, Any]]] = [
     ("tools/list", {}),
@@ -99,6 +103,28 @@ def test_a_server_that_lists_no_tools_is_passed_on_unchecked() -> None:
     assert anyio.run(raw_answers, gateway_command(upstream=tuple(command)), requests) == anyio.run(
         raw_answers, command, requests
     )
+
+
+@pytest.mark.parametrize("desk", [False, True])
+@pytest.mark.parametrize("name", ["", " ", "\u00a0\t", "a\nb", "n" * 400, "\ud800", "\u200b"])
+def test_a_tool_without_a_usable_name_keeps_no_other_from_being_checked(
+    service: Service, keys: Iterator[str], tmp_path: Path, name: str, desk: bool
+) -> None:
+    key = {"RETRYCONTRACT_API_KEY": next(keys)} if desk else {}
+    options = ["--url", service.url] if desk else []
+    command = [sys.executable, str(ROOT / "tests/gateway/raw_upstream.py"), str(tmp_path)]
+    with gateway(*options, "--", *command, env={"RAW_TOOLS": json.dumps([name]), **key}) as listening:
+        session = listening.begin()
+        right, wrong = (
+            session.send(call(n, "text", made))[1] for n, made in enumerate(('{"text": "a"}', '{"text": 1}'))
+        )
+        assert b"tools/call" in right
+        assert b"/text (VAL-002)" in wrong
+        if name.strip():
+            assert b"tools/call" in session.send(call(2, json.dumps(name)[1:-1]))[1]
+        session.end()
+    if not name.strip():
+        assert f"Tool {name!r} is passed on unchecked" in listening.log
 
 
 @pytest.mark.parametrize("listed_first", [True, False])
