@@ -14,6 +14,7 @@ from errno import EDQUOT, EIO, ENOSPC
 from importlib import import_module
 from itertools import pairwise
 from time import sleep
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -180,6 +181,8 @@ def _foreseen(error: Exception) -> str | None:
             return "the folder that it was started in is gone"
         case UnicodeEncodeError() if any("\udc80" <= sign <= "\udcff" for word in sys.argv for sign in word):
             return "what was given is not text in UTF-8"
+        case UnicodeDecodeError() if any("backends" in frame.filename for frame in extract_tb(error.__traceback__)):
+            return "the database is damaged: it holds what is no text. 'retrycontract restore' puts a copy in its place"
         case WrongInputError():  # settings, configuration, tool lists: each says what it expects
             return " ".join(str(error).split("\n"))
         case _ if name in ("django.DatabaseError", "django.OperationalError", "django.ProgrammingError"):

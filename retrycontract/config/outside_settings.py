@@ -108,6 +108,7 @@ def is_plain_url(url: str) -> bool:
     try:
         parts = urlsplit(url)
         port_is_sound = parts.port != 0  # reading it raises ValueError when it is out of range
+        (parts.hostname or "").encode("idna")  # and this for a label that is empty or too long
     except ValueError:
         return False
     is_plain = url.isascii() and url.isprintable() and not set(url) & set(' "<>\\^`{|}#')

@@ -220,8 +220,10 @@ class ServiceSettings(LoginSettings, DeliverySettings):
         60, ge=0, le=3_600, description="How long the body of a request may take, at `retrycontract up`; 0: any time."
     )
 
+    # Blank, it would be the folder that the command was started in.
+    _named_folder = field_validator("data_dir", mode="before")(lambda given: str(given).strip() or "data")
     _usable_keys = field_validator("encryption_keys")(_usable)
-    _unguessable_key = field_validator("secret_key")(_unguessable)
+    _secret = field_validator("secret_key")(_unguessable)
 
     @field_validator("allowed_hosts")
     @classmethod
@@ -363,8 +365,7 @@ def load(environ: dict[str, str]) -> ServiceSettings:
         file, lost = settings.data_dir / "secret_key", "everybody has to log in again, and no repeat is recognised"
         made["secret_key"] = _kept(file, lambda: secrets.token_urlsafe(50), _unguessable, lost)
     if not settings.encryption_keys:
-        # One a line, the newest first, while `rotate_keys` replaces one.
-        file, lost = settings.data_dir / "encryption_key", "what is sealed cannot be read"
+        file, lost = settings.data_dir / "encryption_key", "what is sealed cannot be read"  # one a line, newest first
         new = Fernet.generate_key
         made["encryption_keys"] = _kept(file, lambda: new().decode(), lambda text: _usable(text.split()), lost)
     return settings.model_copy(update=made)

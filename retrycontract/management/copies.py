@@ -89,17 +89,26 @@ class SqliteCopies:
             if "no such table" in str(error):
                 return set()
             raise NotOursError("it is no SQLite database, or it is damaged") from None
+        except UnicodeDecodeError:  # in what it says of its own tables
+            raise NotOursError("it is damaged") from None
 
     def keep(self, target: Path) -> None:
         """Write the database as it is, whatever state it is in, before it is replaced; raises CopyError."""
+        target.touch(mode=0o600)  # its journal gets the same
         try:
             with _reading(self.database) as database:
                 database.execute("VACUUM INTO ?", (str(target),))
-        except sqlite3.Error:  # broken: kept byte for byte, with its log
-            for end in BESIDE:
-                if Path(f"{self.database}{end}").exists():
-                    shutil.copyfile(f"{self.database}{end}", f"{target}{end}")
-        target.chmod(0o600)
+            there = []
+        except (sqlite3.Error, UnicodeDecodeError):  # broken: kept byte for byte, with its log
+            there = [end for end in BESIDE if Path(f"{self.database}{end}").exists()]
+        try:
+            for end in there:
+                Path(f"{target}{end}").touch(mode=0o600)
+                shutil.copyfile(f"{self.database}{end}", f"{target}{end}")
+        except OSError as error:
+            for end in (*BESIDE, "-journal"):  # half a copy would pass for a whole one
+                Path(f"{target}{end}").unlink(missing_ok=True)
+            raise CopyError(f"What is there cannot be kept beside it: {error.strerror}. Nothing was changed.") from None
 
     def replace_by(self, copy: Path) -> None:
         """Put the copy into the database's place; raises CopyError."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from retrycontract.config.service_settings import PREFIX, WrongSettingError
+from retrycontract.config.service_settings import PREFIX, WrongSettingError, load
 from tests.config.test_settings import KEY, ROOT, load_with
 from tests.file_database import all_at_once
 
@@ -64,3 +64,10 @@ def test_a_key_file_without_a_key_is_refused_with_what_to_do(tmp_path: Path, nam
     assert "Restore the file from a copy" in str(refused.value)
     assert not text.strip() or ascii(text)[2:-1] not in str(refused.value)
     assert path.read_bytes() == text
+
+
+@pytest.mark.parametrize("given", ["", "  "], ids=repr)
+def test_a_blank_folder_is_the_usual_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load({f"{PREFIX}DATA_DIR": given}).data_dir == Path("data")
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
+import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,7 +17,9 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
+from retrycontract.management.commands.doctor import examine
 from retrycontract.management.copies import restore
+from retrycontract.management.doctor import Level
 from retrycontract.store.history import missing_guards
 from retrycontract.store.models import Agent, Attempt, Event
 from tests.factories import RIGHT, make_agent, make_tool, submit
@@ -215,3 +219,55 @@ def test_a_connection_that_was_left_open_sees_the_restored_database(backup: Path
         other.execute("PRAGMA busy_timeout = 0")
         printed("restore", str(backup), "--yes")
         assert other.execute("SELECT count(*) FROM retrycontract_agent").fetchone() == (1,)
+
+
+def damage(database: Path) -> None:
+    """Spoil the name of a table, so that whatever SQLite says of it is no text."""
+    connection.close()
+    with closing(sqlite3.connect(database)) as spoilt:
+        spoilt.execute("PRAGMA writable_schema=ON")
+        spoilt.execute("UPDATE sqlite_master SET name=CAST(x'7891' AS TEXT), sql='create tab' WHERE name='auth_group'")
+        spoilt.commit()
+
+
+def test_what_is_damaged_in_its_own_tables_is_no_copy_and_is_kept_and_replaced(
+    backup: Path, data_dir: Path, file_database: Path
+) -> None:
+    spoilt = data_dir / "spoilt.backup"
+    spoilt.write_bytes(backup.read_bytes())
+    damage(spoilt)
+    with pytest.raises(CommandError, match=r"it is damaged\. Nothing was changed"):
+        printed("restore", str(spoilt), "--yes")
+    damage(file_database)
+    failing = [finding.text for finding in examine(timezone.now()) if finding.level is Level.FAIL]
+    assert "restore a backup" in str(failing)
+    printed("restore", str(backup), "--yes")
+    assert Agent.objects.exists()
+
+
+def test_what_is_kept_is_its_owners_from_the_first_byte_and_never_half(backup: Path, data_dir: Path) -> None:
+    resource = pytest.importorskip("resource")
+    umask, limits = os.umask(0), resource.getrlimit(resource.RLIMIT_FSIZE)
+    seen, over = set[int](), threading.Event()
+
+    def watch() -> None:
+        while not over.is_set():
+            for path in data_dir.glob("before-restore-*"):
+                with suppress(FileNotFoundError):
+                    seen.add(stat.S_IMODE(path.stat().st_mode))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, limits[1]))  # as on a full disk
+        with pytest.raises(CommandError, match=r"cannot be kept beside it: .*Nothing was changed"):
+            printed("restore", str(backup), "--yes")
+        assert [*data_dir.glob("before-restore-*")] == []
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        printed("restore", str(backup), "--yes")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        os.umask(umask)
+        over.set()
+        watcher.join()
+    assert seen == {0o600}

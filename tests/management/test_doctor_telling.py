@@ -15,7 +15,7 @@ from retrycontract.management.commands.doctor import examine
 from retrycontract.management.doctor import Finding, Level
 from tests.file_database import file_database as file_database
 from tests.management.conftest import printed
-from tests.management.test_doctor import Setup, lose_key, open_folder
+from tests.management.test_doctor import Setup, found, lose_key, open_folder
 from tests.management.test_doctor import service as service
 from tests.serving import running
 from tests.serving.forked import forked
@@ -79,3 +79,10 @@ def test_the_doctor_examines_a_running_service_from_outside(tmp_path: Path) -> N
         run = subprocess.run(command, cwd=ROOT, env=service._environ(), capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "FAIL" not in run.stdout
+
+
+@pytest.mark.parametrize("host", ["hooks..example.com", f"{'a' * 300}.com"], ids=["empty label", "long label"])
+def test_an_address_that_no_name_can_be_is_one_finding_among_all(service: Setup, host: str) -> None:
+    service.set(notify_webhook_url=f"https://{host}/x")
+    assert [finding.level for finding in found("certificates")] == [Level.WARN]
+    assert len(examine(timezone.now())) > 10

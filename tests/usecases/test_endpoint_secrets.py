@@ -164,6 +164,8 @@ def test_an_endpoint_whose_key_was_lost_says_so_and_a_new_secret_and_its_address
         ("https://user:password@hooks.example/x", False, False),
         ("https://hooks.example/x y", False, False),
         ("https://hooks.example/#x", False, False),
+        ("https://hooks..example/x", False, False),
+        (f"https://{'a' * 64}.example/x", True, False),
         ("https://", False, False),
         ("", False, False),
         ("https://hooks.example/" + "x" * 500, False, False),

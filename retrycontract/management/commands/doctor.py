@@ -34,10 +34,10 @@ ALWAYS: tuple[Callable[[], Iterator[Finding]], ...] = (
 
 def examine(now: datetime) -> list[Finding]:
     """Look at everything; what needs a database that answers is left out when it does not."""
-    findings = [finding for check in ALWAYS for finding in check()]
+    findings = [finding for check in ALWAYS for finding in _found(check())]
     if any(finding.name == "database" and finding.level is Level.FAIL for finding in findings):
         return findings
-    migrations = list(database.migrations())
+    migrations = _found(database.migrations())
     findings += migrations
     if all(finding.level is Level.OK for finding in migrations):
         of_the_data = (
@@ -46,12 +46,23 @@ def examine(now: datetime) -> list[Finding]:
             work.workers(now), work.messages(now), work.endpoints(now), work.certificates(now), work.second_factors(),
             work.quarantine(),
         )  # fmt: skip
-        try:
-            findings.extend(finding for check in of_the_data for finding in check)
-        except DatabaseError as error:
-            said = str(error).splitlines()[0]
-            findings.append(fail("database", f"It cannot be read ({said}): restore a backup, and keep what is there."))
-    return findings
+        findings += [finding for check in of_the_data for finding in _found(check)]
+    return [*dict.fromkeys(findings)]  # that the database cannot be read is said once
+
+
+def _found(check: Iterator[Finding]) -> list[Finding]:
+    """List what a check finds; one that cannot go on must not cost what the others say."""
+    found = []
+    try:
+        for finding in check:
+            found.append(finding)  # noqa: PERF402 - what was found before it failed stays
+    except (DatabaseError, UnicodeDecodeError) as error:
+        said = str(error).splitlines()[0] if isinstance(error, DatabaseError) else "it holds what is no text"
+        found.append(fail("database", f"It cannot be read ({said}): restore a backup, and keep what is there."))
+    except Exception as error:  # noqa: BLE001 - whatever the machine or somebody's data holds
+        name = getattr(check, "__name__", "check")
+        found.append(fail("doctor", f"{name.replace('_', ' ')} could not be looked at: {type(error).__name__}."))
+    return found
 
 
 class Command(BaseCommand):

@@ -183,7 +183,7 @@ def certificates(now: datetime) -> Iterator[Finding]:
                 within(2 * BROKER_SECONDS, connection.connect, abort=connection.abort)  # a name may never be found
                 told: Any = cast("ssl.SSLSocket", connection.sock).getpeercert()
             ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(told["notAfter"]), UTC)
-        except (OSError, UndeliveredError) as error:
+        except (OSError, ValueError, UndeliveredError) as error:
             reason = getattr(error, "verify_message", "") or str(error) or type(error).__name__
             yield warn("certificates", f"{name} cannot be reached safely ({visible(reason)}): nothing is sent there.")
             continue
