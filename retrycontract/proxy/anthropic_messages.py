@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from retrycontract.contract.outputs.json_text import parse_json
-from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
+from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.proxy import wire
+from retrycontract.proxy.contracts import read_declared
 
 # The provider's own ends: declined, or a pause in which its server's tools run.
 NOT_TO_MEND = frozenset({"refusal", "pause_turn"})
@@ -32,7 +33,7 @@ class AnthropicMessages(wire.Wire):
         listed = request.get("tools")
         # What the provider's servers run, and its own tools for clients (bash, text editor), have a type and no schema.
         own = [tool for tool in wire.objects(listed) if "input_schema" in tool]
-        tools, choice = tuple(read_tool_list(own, is_registry=False)), request.get("tool_choice")
+        (tools, faults), choice = read_declared(own), request.get("tool_choice")
         kind = choice.get("type") if isinstance(choice, dict) else None
         must_call = tuple(tool.name for tool in tools) if kind == "any" else ()
         if kind == "tool" and isinstance(choice, dict):
@@ -42,7 +43,7 @@ class AnthropicMessages(wire.Wire):
         output = DeclaredTool("response", "", schema) if schema is not None else None
         return wire.Terms(
             str(request.get("model", "")), tools, output, must_call, request.get("stream") is True,
-            unjudged=wire.names_of(listed) - {tool.name for tool in tools},
+            unjudged=wire.names_of(listed) - {tool.name for tool in tools}, faults=faults,
         )  # fmt: skip
 
     def read(self, body: wire.Body) -> wire.ModelAnswer:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from retrycontract.client import AsyncClient
 from retrycontract.contract.configuration import Mode, RetryConfiguration
 from retrycontract.contract.outputs import Kind
-from retrycontract.contract.schemas.tool_lists import DeclaredTool
+from retrycontract.contract.schemas.tool_lists import DeclaredTool, InvalidToolListError, read_tool_list
 from retrycontract.in_process import RetryContract
 from retrycontract.judging import InProcessJudge, Judge, ModelOutput, Verdict
 from retrycontract.judging.asking import CallNotOpenError, NoVerdictError, settled, verdict_on
@@ -96,7 +96,7 @@ class Contracts:
     async def of(self, terms: Terms) -> RequestContract:
         """Give the contract of a request; its schemas are compiled when they come for the first time."""
         declared = [[tool.name, tool.description, tool.schema] for tool in (*terms.tools, terms.output) if tool]
-        key = hashlib.sha256(json.dumps([terms.output is not None, declared]).encode()).digest()
+        key = hashlib.sha256(json.dumps([terms.output is not None, declared, dict(terms.faults)]).encode()).digest()
         known = self._known.get(key)
         # What failed may succeed the next time.
         if known is None or (known.done() and (known.cancelled() or known.exception() is not None)):
@@ -117,7 +117,7 @@ class Contracts:
         local = InProcessJudge(contract, ORIGIN, run=asyncio.to_thread)
         # Schemas are compiled in a thread, for they may take long; outputs are judged at once, as most take less than a
         # thread.
-        made = RequestContract(replace(local, run=operator.call))
+        made = RequestContract(replace(local, run=operator.call), faults=dict(terms.faults))
         groups: dict[tuple[Kind, Mode], list[DeclaredTool]] = {}
         for tool in terms.tools:
             # Settings go along with a whole list, so that tools of one mode are registered together.
@@ -143,3 +143,17 @@ class Contracts:
             except NoVerdictError as error:
                 logger.warning("The tools of a request cannot be registered: %s", error)
         return made
+
+
+def read_declared(tools: list[Any]) -> tuple[tuple[DeclaredTool, ...], dict[str, str]]:
+    """Read each tool by itself, and say of those that cannot be read why: they alone are left alone."""
+    found, faults = list[DeclaredTool](), dict[str, str]()
+    for place, tool in enumerate(tools):
+        try:
+            found += read_tool_list([tool], is_registry=False)
+        except InvalidToolListError as fault:
+            inner = tool.get("function") if isinstance(tool.get("function"), dict) else tool
+            faults[str(inner.get("name") or f"tool {place + 1}")] = f"{fault.pointer[2:] or '(root)'}: {fault.reason}"
+    # Of two with one name the one that can be read is what calls are held to.
+    known = {tool.name for tool in found}
+    return tuple(found), {f"{name} (another)" if name in known else name: why for name, why in faults.items()}

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
+from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.proxy import wire
+from retrycontract.proxy.contracts import read_declared
 
 # What of an answer belongs into the next request. Providers refuse members that they do not know, and some that reason
 # want their thoughts back with the calls that came of them.
@@ -30,7 +31,7 @@ class OpenAIChat(wire.Wire):
         """Read tools, `response_format` and `tool_choice`, or `functions` and `function_call`."""
         listed, older = request.get("tools"), request.get("functions")
         functions = [tool for tool in wire.objects(listed) if tool.get("type", "function") == "function"]
-        tools = tuple(read_tool_list([*functions, *(older if isinstance(older, list) else ())], is_registry=False))
+        tools, faults = read_declared([*functions, *(older if isinstance(older, list) else ())])
         choice = request.get("tool_choice") if listed else request.get(FUNCTION_CALL)
         response_format = request.get("response_format")
         declared = response_format.get("json_schema") if isinstance(response_format, dict) else None
@@ -39,7 +40,7 @@ class OpenAIChat(wire.Wire):
             output = DeclaredTool(str(declared.get("name") or "response"), "", declared["schema"])
         return wire.Terms(
             str(request.get("model", "")), tools, output, wire.demanded(choice, tools), request.get("stream") is True,
-            unjudged=wire.names_of(listed) - {tool.name for tool in tools},
+            unjudged=wire.names_of(listed) - {tool.name for tool in tools}, faults=faults,
         )  # fmt: skip
 
     def read(self, body: wire.Body) -> wire.ModelAnswer:

@@ -8,8 +8,9 @@ from dataclasses import replace
 from itertools import count as counting
 from typing import Any
 
-from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
+from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.proxy import wire
+from retrycontract.proxy.contracts import read_declared
 
 CALLS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
 # Calls of the provider's own tools that the client runs; what comes with them cannot be asked for alone.
@@ -36,7 +37,7 @@ class OpenAIResponses(wire.Wire):
         """Read functions, `text.format` and `tool_choice`."""
         listed = request.get("tools")
         functions = [tool for tool in wire.objects(listed) if tool.get("type") == "function"]
-        tools = tuple(read_tool_list(functions, is_registry=False))
+        tools, faults = read_declared(functions)
         wanted = (request.get("text") or {}).get("format")
         output = None
         if isinstance(wanted, dict) and wanted.get("schema") is not None:
@@ -46,6 +47,7 @@ class OpenAIResponses(wire.Wire):
             str(request.get("model", "")), tools, output, wire.demanded(request.get("tool_choice"), tools),
             request.get("stream") is True,
             unjudged=frozenset().union(wire.names_of(listed), *map(wire.names_of, searched)) - {t.name for t in tools},
+            faults=faults,
         )  # fmt: skip
 
     def read(self, body: wire.Body) -> wire.ModelAnswer:

@@ -6,7 +6,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -79,11 +79,12 @@ class Terms:
     streams: bool = False
     rescues: bool = False
     unjudged: frozenset[str] = frozenset()
+    faults: Mapping[str, str] = field(default_factory=dict)  # tools that cannot be read, with the reason
 
     @property
     def has_contract(self) -> bool:
-        """Tell whether there is anything to judge an answer by."""
-        return bool(self.tools or self.output)
+        """Tell whether there is anything to judge an answer by, or was meant to be."""
+        return bool(self.tools or self.output or self.faults)
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,6 +298,40 @@ def test_usage_comes_in_a_stream_only_where_it_was_asked_for(usage: bool) -> Non
     assert chat.calls_in(read(chat, "streamed", content)) == [("read_file", RIGHT)]
 
 
+ODD = {
+    "a slip": lambda good: {**good, "name": "other", "paramters": {}},
+    "no name": lambda good: {name: good[name] for name in good if name != "name"},
+    "an empty name": lambda good: {**good, "name": ""},
+    "a long name": lambda good: {**good, "name": "o" * 301},
+    "a name of two lines": lambda good: {**good, "name": "a\nb"},
+    "a name that is none": lambda good: {**good, "name": 7},
+    "two schemas": lambda good: {**good, "name": "other", "schema": {"type": "string"}},
+    "the name of a right one": lambda good: {**good, "paramters": {}},
+}
+
+
+@pytest.mark.parametrize("how", ODD)
+@pytest.mark.parametrize("wire", [chat, messages, responses])
+def test_a_tool_that_cannot_be_read_leaves_the_others_judged(wire: ModuleType, how: str) -> None:
+    made = wire.tool()
+    odd = {**made, "function": ODD[how](made["function"])} if wire is chat else ODD[how](made)
+    body = wire.asking(made, odd)
+    with upstream(wire.says("", wire.call("read_file", {"path": 7}))) as up:
+        with proxied(up.url) as url:
+            answer = httpx2.post(url + wire.PATH, json=body, timeout=60)
+        assert (answer.headers["x-retrycontract-outcome"], wire.calls_in(answer.json())) == ("blocked", [])
+        assert "x-retrycontract-warning" in answer.headers
+        assert len(up.asked) == 3
+        with proxied(up.url, refuses_broken_schemas=True) as url:
+            for tools in ([made, odd], [odd]):
+                assert httpx2.post(url + wire.PATH, json=body | {"tools": tools}, timeout=60).status_code == 400
+        assert len(up.asked) == 3
+        with proxied(up.url) as url:
+            answer = httpx2.post(url + wire.PATH, json=body | {"tools": [odd]}, timeout=60)
+    assert wire.calls_in(answer.json()) == [("read_file", {"path": 7})]
+    assert "x-retrycontract-warning" in answer.headers
+
+
 def test_a_tool_that_is_named_twice_is_judged_by_one_of_its_schemas_and_passed_on() -> None:
     other = chat.tool(schema={"type": "object", "properties": {"path": {"type": "string"}}})
     with upstream(chat.says(None, chat.call("read_file", RIGHT))) as up, proxied(up.url) as url:
