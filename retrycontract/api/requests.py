@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 import time
 from collections import OrderedDict
@@ -22,7 +21,13 @@ from ninja.security import HttpBearer
 
 from retrycontract.api.problems import MAX_FAULTS, Problem, ProblemAPI, place_of, shown
 from retrycontract.config.logs import follow
-from retrycontract.contract.outputs.json_text import FaultKind, JsonFault, parse_json
+from retrycontract.contract.outputs.json_text import (
+    FaultKind,
+    JsonFault,
+    members_of,
+    parse_json,
+    with_whole_characters,
+)
 from retrycontract.store.models import Agent, ApiKey, Scope
 from retrycontract.usecases.counts.keep_count import refuse_overdrawn
 from retrycontract.usecases.tools.contracts import sanitizer
@@ -127,7 +132,7 @@ class StrictParser(Parser):
         if fault is None:
             return value
         try:
-            members = _members(request.body.decode("utf-8", "surrogateescape"))
+            members = members_of(request.body.decode("utf-8", "surrogateescape"))
             arguments = members.pop("arguments", None)
             rest = {name: _read(name, text) for name, text in members.items()}
         except (ValueError, RecursionError):
@@ -147,68 +152,7 @@ def _read(name: str, text: str) -> tuple[Any, JsonFault | None]:
         return value, fault
     if name == "raw" and text.startswith('"'):
         return json.loads(text), None
-    if name in WORDS:
-        value, fault = parse_json(_whole(text))
-        if fault is not None and fault.kind is FaultKind.SURROGATE:  # as an escape
-            value, fault = parse_json(_whole(json.dumps(json.loads(text), ensure_ascii=False)))
-    return value, fault
-
-
-def _whole(text: str) -> str:
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _members(text: str) -> dict[str, str]:
-    """Split an object into its members, each still as text; raises ValueError when it is none or names one twice."""
-    members: dict[str, str] = {}
-    position = _after(text, 0, "{")
-    while True:
-        name, position = _DECODER.raw_decode(text, position)
-        start = _after(text, position, ":")
-        end = _end_of_value(text, start)
-        if not isinstance(name, str) or name in members:
-            raise ValueError("no member, or one that came before")
-        members[name] = text[start:end]
-        position = _skip(text, end)
-        if text[position : position + 1] == "}":
-            break
-        position = _after(text, position, ",")
-    if _skip(text, position + 1) != len(text):
-        raise ValueError("text follows the object")
-    return members
-
-
-def _end_of_value(text: str, start: int) -> int:
-    """Find where a value ends by its brackets and quotes alone, however deep it nests and whatever is wrong in it."""
-    scalar = _SCALAR.match(text, start)
-    if scalar is not None:
-        return scalar.end()
-    depth = 0
-    for token in _STRUCTURE.finditer(text, start):
-        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token.group(), 0)
-        if depth <= 0:
-            return token.end()
-    raise ValueError("the value does not end")
-
-
-def _after(text: str, position: int, sign: str) -> int:
-    position = _skip(text, position)
-    if text[position : position + 1] != sign:
-        raise ValueError(f"no {sign}")
-    return _skip(text, position + 1)
-
-
-def _skip(text: str, position: int) -> int:
-    while position < len(text) and text[position] in " \t\r\n":
-        position += 1
-    return position
-
-
-_DECODER = json.JSONDecoder()
-_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-_SCALAR = re.compile(rf"{_STRING}|[^\s\"{{}}\[\],:]+", re.DOTALL)
-# A string that is never closed runs to the end of the text, so that each character is visited once.
-_STRUCTURE = re.compile(rf"{_STRING[:-1]}(?:\"|\\?\Z)|[\[\]{{}}]", re.DOTALL)
+    return parse_json(with_whole_characters(text)) if name in WORDS else (value, fault)
 
 
 def refuse_others(operation: Operation) -> None:

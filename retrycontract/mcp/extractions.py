@@ -15,7 +15,7 @@ from retrycontract.checking import compiled_or_apart
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.examples import example_of
 from retrycontract.contract.tool import DATA, Tool, data_input
-from retrycontract.judging import Examiner, Judge, as_text
+from retrycontract.judging import Examiner, Judge
 from retrycontract.judging.asking import settled
 
 MAX_NAME = 64  # characters that clients take as the name of a tool
@@ -58,8 +58,8 @@ class ExtractionRequest:
     def name(self) -> str:
         return self.tool.name
 
-    def conforms(self, data: Any) -> bool:
-        return Examiner(self.tool, is_kept=True).examine(as_text(data)).is_valid
+    def conforms(self, output: Any) -> bool:
+        return Examiner(self.tool, is_kept=True).examine(output).is_valid
 
     def example(self) -> str:
         return example_of(compiled_or_apart(self.tool)).told

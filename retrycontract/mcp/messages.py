@@ -6,15 +6,17 @@ float, the first of two equal keys. Only what is put in is written here.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from retrycontract.contract.feedback.tool_result import ToolResult
-from retrycontract.contract.outputs.json_text import depth_of, read_json
+from retrycontract.contract.outputs.json_text import depth_of, members_of, read_json
 from retrycontract.judging import as_text
 
 ENVELOPE: Final = "io.modelcontextprotocol/"  # what a client of the stateless protocol (2026) sends with every request
@@ -23,6 +25,9 @@ PARSE_ERROR, INVALID_REQUEST, CONNECTION_CLOSED = -32700, -32600, -32000
 DEEPEST: Final = 500  # levels; Python reads somewhat more, depending on where it is asked to
 LONGEST_INTEGER: Final = 4000  # digits; Python refuses to read more than 4300
 DECIDES: Final = ("method", "params", "name", "arguments")  # two of them could mean one call here and another there
+
+# Where arguments travel through the SDK as they were written. New in each process: no client can write it.
+RAW = f"retrycontract/{uuid.uuid4().hex}"
 
 RequestId: TypeAlias = str | int | float
 
@@ -237,6 +242,36 @@ def failure(request_id: RequestId | None, code: int, message: str, data: Any = N
     """Answer what cannot be done with an error of the protocol."""
     more = {} if data is None else {"data": data}
     return _written({"id": request_id, "error": {"code": code, "message": message} | more})
+
+
+def has_odd_arguments(value: Any) -> bool:
+    """Tell whether a tools/call has arguments that are no object, for which the SDK refuses it."""
+    params = value.get("params") if isinstance(value, dict) and value.get("method") == "tools/call" else None
+    return isinstance(params, dict) and not isinstance(params.get("arguments"), dict | None)
+
+
+def set_apart(text: str) -> str:
+    """Put a call's arguments into its `_meta` as they were written, where they are no strict JSON or no object."""
+    members = members_of(text)
+    if read_json(members.get("method", "null"))[0] != "tools/call":
+        return text
+    params = members_of(members["params"]) if members.get("params", "").startswith("{") else {}
+    written = params.get("arguments", "null")
+    if written == "null" or (written.startswith("{") and read_json(written)[1] is None):
+        return text
+    meta = params.get("_meta", "null")
+    noted = members_of(meta) if meta.startswith("{") else {}
+    noted[RAW] = json.dumps(base64.b64encode(written.encode("utf-8", "surrogateescape")).decode())
+    return _joined(members | {"params": _joined(params | {"arguments": "{}", "_meta": _joined(noted)})})
+
+
+def _joined(members: Mapping[str, str]) -> str:
+    return f"{{{', '.join(f'{json.dumps(name)}: {written}' for name, written in members.items())}}}"
+
+
+def as_written(meta: Mapping[str, Any]) -> str | None:
+    """Give the arguments that were set apart."""
+    return base64.b64decode(meta[RAW]).decode("utf-8", "surrogateescape") if RAW in meta else None
 
 
 def _written(value: dict[str, Any]) -> Message:

@@ -6,7 +6,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Any
 
 import anyio
@@ -46,7 +47,9 @@ async def _serve(connect: Connect) -> int:
     from mcp.server.stdio import stdio_server  # a second of processor time, which the gateway does not need
 
     caught: list[int] = []
-    async with stdio_server() as client:
+    answers: list[Any] = []
+    async with stdio_server(stdin=_ReadableLines(answers)) as client:  # type: ignore[arg-type]  # it is iterated alone
+        answers.append(client[1])
         async with client[1]:
             try:
                 async with anyio.create_task_group() as tasks:
@@ -63,6 +66,29 @@ async def _serve(connect: Connect) -> int:
             flush()
             os._exit(status)
     return 0
+
+
+class _ReadableLines:
+    """Give the SDK each line so that it can read it; answer what nobody can read, of which it would say nothing."""
+
+    def __init__(self, answers: list[Any]) -> None:
+        self._answers = answers
+
+    async def __aiter__(self) -> AsyncGenerator[str, None]:
+        import mcp_types as types
+        from mcp.shared.message import SessionMessage
+
+        from retrycontract.mcp.server import RefusedMessageError, readable
+
+        async with aclosing(aiter(Lines(sys.stdin.fileno()))) as lines:
+            async for line in lines:
+                try:
+                    text = readable(line)
+                except RefusedMessageError as refused:
+                    said = types.jsonrpc_message_adapter.validate_json(refused.answer.text, by_name=False)
+                    await self._answers[0].send(SessionMessage(said))
+                else:
+                    yield text
 
 
 async def _stop_at_signal(tasks: TaskGroup, caught: list[int]) -> None:

@@ -22,9 +22,10 @@ from retrycontract.config.telemetry import note_error, traceparent_of
 from retrycontract.contract.events import read_traceparent
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.outputs import MAX_MODEL, Kind
+from retrycontract.contract.outputs.json_text import FaultKind, members_of, read_json, with_whole_characters
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
-from retrycontract.contract.tool import Tool
+from retrycontract.contract.tool import DATA, Tool
 from retrycontract.in_process import RetryContract
 from retrycontract.judging import Judge, ModelOutput, as_text
 from retrycontract.judging.asking import (
@@ -37,16 +38,20 @@ from retrycontract.judging.asking import (
 )
 from retrycontract.judging.judge import TRACE
 from retrycontract.judging.service_judge import ServiceJudge
+from retrycontract.mcp import messages
 from retrycontract.mcp.checkpoint import OpenCalls, connection_details
 from retrycontract.mcp.extractions import Extractions, ExtractionStep, read_data
+from retrycontract.mcp.messages import Message, UnreadableMessageError
 from retrycontract.mcp.tracing import RequestSpans, note_code, parent_of
-from retrycontract.mcp.visiting import BODY_SECONDS, KeyedVisit, NoPayloadError, answer_problem, read_body
+from retrycontract.mcp.visiting import BODY_SECONDS, KeyedVisit, NoPayloadError, answer, answer_problem, read_body
 
 LONGEST_WAIT = 600  # seconds that one question for guidance stays open
 SILENT_WAIT = 45.0  # of a client that hears no signs of life: most give up after 60 seconds
 TOOLS_URI, CALLS_URI = "retrycontract://tools", "retrycontract://calls"
 JSON = "application/json"
 
+# Neither it nor an address is repeated: a model may have written a secret there.
+NO_CALL = "This call_id names no open call: try again without call_id to begin a new one."
 VALID = "Valid: run the tool with these arguments."
 SUBMITTED = "The data conforms, and the extraction has ended."
 CHECK, GUIDANCE = "check_tool_call", "get_guidance"
@@ -83,6 +88,61 @@ INSTRUCTIONS = (
     "answer is valid. After an error correct what it names and check again with the call_id of the answer."
 )
 IF_BLOCKED = f" When the answer says Blocked, ask {GUIDANCE} with that call_id and do what the person says."
+
+
+UNREADABLE = "The message is no JSON-RPC message that can be read."
+TWICE = "two of what decides what is asked for"
+
+
+class RefusedMessageError(ValueError):
+    """Raised for a message that nobody can take; `answer` says so under its id."""
+
+    def __init__(self, answer: Message) -> None:
+        self.answer = answer
+        super().__init__(UNREADABLE)
+
+
+def readable(text: str) -> str:
+    """Give a client's message so that the SDK reads what was written; raises RefusedMessageError.
+
+    The SDK refuses the whole message for one half character in the arguments, takes the last of two equal keys, and
+    tells nobody over a pipe. What a model wrote is judged: it is set apart, as text, where the SDK does not look.
+    """
+    value, fault = read_json(text)
+    try:
+        if fault is not None or messages.has_odd_arguments(value):
+            text = messages.set_apart(text)
+            _, fault = read_json(text)
+            if fault is not None and fault.kind in (FaultKind.SURROGATE, FaultKind.ENCODING):
+                text = with_whole_characters(text)
+            read = messages.read_line(text)
+            if isinstance(read, Message) and (read.has_two_methods or read.repeated):
+                raise ValueError(TWICE)  # noqa: TRY301 - answered as what cannot be read at all
+        types.jsonrpc_message_adapter.validate_json(text, by_name=False)
+    except (ValueError, RecursionError):
+        raise RefusedMessageError(_unreadable(text)) from None
+    return text
+
+
+def _unreadable(text: str) -> Message:
+    try:
+        read = messages.read_line(text)
+    except UnreadableMessageError as error:
+        return messages.failure(error.request_id, messages.PARSE_ERROR, UNREADABLE)
+    return messages.failure(read.id if isinstance(read, Message) else None, messages.INVALID_REQUEST, UNREADABLE)
+
+
+def _apart(written: str, name: str) -> tuple[Any, str | None]:
+    """Take one member out as it was written; of what is wrong beside it, or no object, give the whole instead."""
+    try:
+        members = members_of(written)
+    except ValueError:
+        return written, None
+    member = members.pop(name, None)
+    read = {other: read_json(text) for other, text in members.items()}
+    if member is None or any(fault for _, fault in read.values()):
+        return written, None
+    return {other: value for other, (value, _) in read.items()}, member
 
 
 class ContractServer:
@@ -123,29 +183,40 @@ class ContractServer:
         return types.ListToolsResult(tools=listed + extractions)
 
     async def _call_tool(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        written = messages.as_written(context.meta or {})
         try:
             # First: an extraction's tools are no tools of ours, whose inputs are checked below.
             if request := await self._extractions.find(params.name):
                 if request.step is ExtractionStep.EXAMPLE:
                     return _result(ToolResult("", await run_sync(request.example), is_error=False))
-                data, call_id = read_data(params.arguments or {})
-                if request.step is ExtractionStep.VALIDATE and await run_sync(request.conforms, data):
+                if written is None:
+                    data, call_id = read_data(params.arguments or {})
+                    output = as_text(data)
+                else:
+                    beside, member = _apart(written, DATA)
+                    output = member if member is not None and beside.keys() <= {"call_id"} else written
+                    call_id = read_data({DATA: None} | beside)[1] if output is member else None
+                if request.step is ExtractionStep.VALIDATE and await run_sync(request.conforms, output):
                     return _result(ToolResult("", request.advice, is_error=False))
                 # Where nothing is blocked but only observed, a failed validate is no end either.
                 done = SUBMITTED if request.step is ExtractionStep.SUBMIT else request.advice
-                return await self._judged(request.name, data, call_id, kind=Kind.EXTRACTION, done=done)
+                return await self._judged(request.name, output, call_id, kind=Kind.EXTRACTION, done=done)
         except NoVerdictError as error:
             return _result(ToolResult("", f"This could not be done: {error}"))
         # What is asked of us is checked like anything else; an id of its own each time, for nobody counts this.
-        outcome = self._own.check(params.name, f"own-{next(self._numbers)}", params.arguments or {})
+        asked, member = (params.arguments or {}, None) if written is None else _apart(written, "arguments")
+        if member is not None:
+            asked |= {"arguments": None}
+        outcome = self._own.check(params.name, f"own-{next(self._numbers)}", asked)
         if outcome.tool_result is not None:
             return _result(outcome.tool_result)
         try:
             if params.name == CHECK:
                 given = outcome.arguments
                 told = {"model": given["model"]} if given.get("model") else {}
+                output = as_text(given["arguments"]) if member is None else member
                 return await self._judged(
-                    given["tool"], given["arguments"], given.get("call_id"), kind=Kind.TOOL_CALL, done=VALID, told=told
+                    given["tool"], output, given.get("call_id"), kind=Kind.TOOL_CALL, done=VALID, told=told
                 )
             return await self._guidance(context, **outcome.arguments)
         except NoVerdictError as error:
@@ -154,7 +225,7 @@ class ContractServer:
     async def _judged(
         self,
         tool: str,
-        arguments: Any,
+        output: Any,
         call_id: str | None,
         *,
         kind: Kind,
@@ -163,15 +234,12 @@ class ContractServer:
     ) -> types.CallToolResult:
         call = self._calls.take(tool, call_id)
         try:
-            verdict = await verdict_on(
-                self._judge, ModelOutput(tool, as_text(arguments), kind, call.call_id, generation=told)
-            )
+            verdict = await verdict_on(self._judge, ModelOutput(tool, output, kind, call.call_id, generation=told))
             call.take_over(verdict)
         except CallNotOpenError:
             # So that it is not put back: the next attempt without an id must begin a new call.
             call.has_ended = True
-            text = f"The call {call.call_id} has ended: try again without call_id to begin a new one."
-            return _result(ToolResult("", text))
+            return _result(ToolResult("", NO_CALL))
         finally:
             self._calls.put_back(call)
         twin = {"call_id": verdict.call_id, "status": verdict.status.value}
@@ -238,7 +306,7 @@ class ContractServer:
         if name in self._tools:
             return self._tools[name].schema
         if not uri.startswith(f"{TOOLS_URI}/") or name not in await settled(self._judge.tools()):
-            raise MCPError(types.INVALID_PARAMS, f"There is no resource {uri}; resources/list names them.")
+            raise MCPError(types.INVALID_PARAMS, "There is no such resource; resources/list names them.")
         return (await settled(self._judge.tool(name))).input_schema
 
 
@@ -290,6 +358,11 @@ class ServerVisit(KeyedVisit):
         except NoPayloadError as wrong:
             await answer_problem(send, wrong)
             return
+        try:
+            body = (await run_sync(readable, body.decode("utf-8", "surrogateescape"))).encode()
+        except RefusedMessageError as refused:
+            await answer(send, 400, {b"content-type": JSON.encode()}, refused.answer.text.encode())
+            return
         read = iter([{"type": "http.request", "body": body}])
 
         async def received() -> Any:
@@ -297,6 +370,8 @@ class ServerVisit(KeyedVisit):
 
         judge = ServiceJudge(client, "mcp", details=connection_details("mcp"), is_patient=False)
         server = ContractServer(judge, (), has_desk=True).as_server()
-        manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=max_body_bytes)
+        manager = StreamableHTTPSessionManager(
+            server, stateless=True, max_request_body_size=max(len(body), max_body_bytes)
+        )
         async with manager.run():
             await manager.handle_request(self._scope, received, send)

@@ -20,7 +20,8 @@ from tests.gateway.listening import BOTH, gateway
 from tests.gateway.raw_http import RawHttp, raw_http
 from tests.gateway.test_guardrails import AUTHZ, LITELLM, of_litellm, of_mcp
 from tests.gateway.test_hooks import payload
-from tests.serving.service import Service
+from tests.gateway.test_server import ASKED_ODDLY, JUDGED, SECRET, TOOLS, checking
+from tests.serving.service import AgentClient, Service
 
 BEGIN = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE}
 # What is right at each door of the service; the gateway's is that of the first.
@@ -148,3 +149,19 @@ def test_who_never_ends_a_request_is_let_go(doors: dict[str, Door]) -> None:
             head = f"Authorization: Bearer {door.key}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n["
             heads.append(pool.submit(begin, door, head.encode()))
         assert [head.result() for head in heads] == [b""] * len(doors) + [b"HTTP/1.1 408"] * len(doors)
+
+
+def test_what_a_model_wrote_wrong_is_judged_at_the_address_as_over_a_pipe(service: Service) -> None:
+    key = service.new_key("odd-at-the-door")
+    AgentClient(service, key).register("read_file", TOOLS["tools"][0]["inputSchema"])
+    door = Door(f"{service.url}/mcp", key, b"")
+    for number, (name, (written, code)) in enumerate(JUDGED.items(), 1):
+        sent = checking(number, f'{{"tool":"read_file","arguments":{written}}}').encode("utf-8", "surrogateescape")
+        answer = door.ask(sent)
+        assert answer.status == 200, name
+        assert f'"id":{number},' in answer.said.decode(), name
+        assert code in answer.said.decode(), name
+    for name, sent_oddly in ASKED_ODDLY.items():
+        answer = door.ask(sent_oddly.encode())
+        assert SECRET not in answer.said.decode(), name
+        assert json.loads(answer.said.decode().partition("data: ")[2] or answer.said)["id"] == 7, name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from mcp import Client, MCPError
 
 from retrycontract.mcp.commands import DEFAULTS
 from retrycontract.mcp.server import SILENT_WAIT
-from tests.gateway.connections import Story, run_command, text_of, together, twin_of
+from tests.gateway.connections import INITIALIZE, Story, run_command, text_of, together, twin_of
 from tests.serving.desk import Desk
 from tests.serving.forked import forked
 from tests.serving.service import AgentClient, Service
@@ -73,7 +74,7 @@ ASKED_WRONGLY: list[tuple[dict[str, Any], str]] = [
     ({**WRONG, "tools": "x"}, "Unknown field 'tools'"),
     ({**WRONG, "tool": 5}, "Type mismatch: expected string"),
     ({**WRONG, "tool": "raed_file"}, "'read_file'"),
-    ({**WRONG, "call_id": "none"}, "The call none has ended"),
+    ({**WRONG, "call_id": "none"}, "names no open call"),
     ({**RIGHT, "arguments": '{"path": "/a"}'}, "Type mismatch: expected object"),
 ]
 
@@ -103,7 +104,7 @@ def test_resources_are_the_tools_their_schemas_and_the_open_calls(tmp_path: Path
         await client.call_tool("check_tool_call", WRONG)
         (call,) = await read(client, listed[1])
         assert (call["tool"], call["state"]) == ("read_file", "retrying")
-        with pytest.raises(MCPError, match="There is no resource"):
+        with pytest.raises(MCPError, match="There is no such resource"):
             await read(client, "retrycontract://tools/none")
 
     serve(story, tmp_path)
@@ -177,3 +178,72 @@ def test_with_a_service_the_open_calls_are_the_agents_whoever_made_them(tmp_path
         assert {call["tool"] for call in found} == {"read_file"}
 
     serve(story, tmp_path, "--url", service.url, env={"RETRYCONTRACT_API_KEY": key})
+
+
+def checking(number: int, arguments: str) -> str:
+    """Write a call of the check as no SDK would."""
+    written = f'{{"name":"check_tool_call","arguments":{arguments}}}'
+    return f'{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{written}}}'
+
+
+def asking(method: str, params: str) -> str:
+    return f'{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}'
+
+
+JUDGED = {
+    "a key twice": ('{"path":"/b","path":"/a"}', "VAL-004"),
+    "half a character": ('{"path":"\\ud800"}', "VAL-004"),
+    "no UTF-8": ('{"path":"\udcff"}', "VAL-004"),
+    "too deep": ("[" * 300 + "]" * 300, "VAL-004"),
+    "much too deep": ("[" * 10_000 + "]" * 10_000, "VAL-004"),
+    "a number of 5,000 digits": ('{"path":' + "9" * 5_000 + "}", "VAL-0"),
+    "no number": ('{"path":NaN}', "VAL-004"),
+}
+SECRET = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
+ASKED_ODDLY = {
+    "a tool named twice": checking(7, '{"tool":"a","tool":"b","arguments":{}}'),
+    "a secret as a call": checking(7, json.dumps(RIGHT | {"call_id": SECRET})),
+    "a list": checking(7, json.dumps([SECRET])),
+    "arguments twice": checking(7, '{},"arguments":{}'),
+    "positional params": asking("tools/call", json.dumps([SECRET])),
+    "a resource": asking("resources/read", json.dumps({"uri": f"x://{SECRET}"})),
+    "half a name": asking("tools/call", '{"name":"\\ud800","arguments":{}}'),
+    "depth elsewhere": asking("ping", '{"a":' + "[" * 9_000 + "]" * 9_000 + "}"),
+}
+
+
+def ask_raw(folder: Path, *lines: str) -> list[dict[str, Any]]:
+    """Write lines that no SDK writes; gives the answers, without that to the greeting."""
+    (folder / "tools.json").write_text(json.dumps(TOOLS))
+    hello = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE})
+    started = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+    sent = "\n".join([hello, started, *lines, ""]).encode("utf-8", "surrogateescape")
+    command = forked("-m", "retrycontract", "mcp", "--tools", str(folder / "tools.json"))
+    answers = list[dict[str, Any]]()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(sent)
+        server.stdin.flush()
+        for _ in range(1 + len(lines)):
+            answers.append(json.loads(server.stdout.readline()))
+        server.stdin.close()
+    return sorted((answer for answer in answers if answer["id"] != 0), key=lambda answer: answer["id"])
+
+
+def test_what_is_no_json_is_judged_like_any_mistake(tmp_path: Path) -> None:
+    lines = [
+        checking(number, f'{{"tool":"read_file","arguments":{written}}}')
+        for number, (written, _) in enumerate(JUDGED.values(), 1)
+    ]
+    for answer, (name, (_, code)) in zip(ask_raw(tmp_path, *lines), JUDGED.items(), strict=True):
+        assert answer["result"]["isError"], name
+        assert code in json.dumps(answer), name
+        assert "'read_file' (attempt " in answer["result"]["content"][0]["text"], name
+
+
+def test_whatever_is_asked_is_answered_under_its_id_and_tells_no_secret(tmp_path: Path) -> None:
+    for answer, name in zip(ask_raw(tmp_path, *ASKED_ODDLY.values()), ASKED_ODDLY, strict=True):
+        assert answer["id"] == 7, name
+        assert SECRET not in json.dumps(answer), name
+        assert "error" in answer or answer["result"]["isError"], name

@@ -14,7 +14,8 @@ from retrycontract.contract.outputs.json_faults import CARET, CONTEXT, FaultKind
 
 __all__ = [
     "CARET", "CONTEXT", "HAS_VALUE", "MAX_DEPTH", "TOO_LARGE", "FaultKind", "JsonFault", "cut_at_depth", "depth_fault",
-    "depth_of", "fault_in", "no_numbers", "no_utf8", "parse_json", "plain", "read_json", "too_large", "with_zeros",
+    "depth_of", "fault_in", "members_of", "no_numbers", "no_utf8", "parse_json", "plain", "read_json", "too_large",
+    "with_whole_characters", "with_zeros",
 ]  # fmt: skip
 
 MAX_DEPTH = 100  # both checking engines stay safe well beyond; nobody writes such arguments by hand
@@ -229,6 +230,72 @@ def cut_at_depth(text: str, max_depth: int) -> str:
     if depth > max_depth:
         raise ValueError("the text ends within what is nested too deep")
     return "".join([*kept, text[begin:]])
+
+
+def members_of(text: str) -> dict[str, str]:
+    """Split an object into its members, each still as text, however deep it nests and whatever is wrong in it.
+
+    Raises ValueError for what is no object, and for one that names a member twice.
+    """
+    members: dict[str, str] = {}
+    position = _after(text, 0, "{")
+    is_empty = text[position : position + 1] == "}"
+    while not is_empty:
+        if text[position : position + 1] != '"':
+            raise ValueError("no name")
+        name, position = _NAMES.raw_decode(text, position)
+        start = _after(text, position, ":")
+        end = _end_of_value(text, start)
+        if name in members:
+            raise ValueError("a name that came before")
+        members[name] = text[start:end]
+        position = _skip(text, end)
+        if text[position : position + 1] == "}":
+            break
+        position = _after(text, position, ",")
+    if _skip(text, position + 1) != len(text):
+        raise ValueError("text follows the object")
+    return members
+
+
+def with_whole_characters(text: str) -> str:
+    """Replace what is half a character, as a byte or as an escape; raises ValueError for what is no JSON otherwise."""
+    text = _whole(text)
+    return _whole(json.dumps(json.loads(text), ensure_ascii=False)) if "\\u" in text else text
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _end_of_value(text: str, start: int) -> int:
+    """Find where a value ends by its brackets and quotes alone."""
+    scalar = _SCALAR.match(text, start)
+    if scalar is not None:
+        return scalar.end()
+    depth = 0
+    for token in _STRUCTURE.finditer(text, start):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token.group(), 0)
+        if depth <= 0:
+            return token.end()
+    raise ValueError("the value does not end")
+
+
+def _after(text: str, position: int, sign: str) -> int:
+    position = _skip(text, position)
+    if text[position : position + 1] != sign:
+        raise ValueError(f"no {sign}")
+    return _skip(text, position + 1)
+
+
+def _skip(text: str, position: int) -> int:
+    while position < len(text) and text[position] in " \t\r\n":
+        position += 1
+    return position
+
+
+_NAMES = json.JSONDecoder()
+_SCALAR = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^\s"{}\[\],:]+', re.DOTALL)
 
 
 def _brackets(text: str) -> bytes:
