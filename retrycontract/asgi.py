@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import os
@@ -23,7 +24,6 @@ from retrycontract.front.connections import allow_many_connections
 from retrycontract.front.probes import Family, Health, Metrics, export_metrics
 from retrycontract.front.request_ids import RequestIds
 from retrycontract.front.waiting import FrontOfHouse, bells
-from retrycontract.mcp.mount import Mount
 
 logger = logging.getLogger("retrycontract")
 
@@ -112,11 +112,44 @@ def _turn_of(method: str, path: bytes, size: int) -> str:
     return "large" if size > LARGE_BYTES else "middle"
 
 
-def _with_mcp(front: FrontOfHouse) -> Any:
-    if find_spec("mcp") is None:  # the extra is not installed: `/mcp` is a page that does not exist
-        return front
-    limit = settings.RETRYCONTRACT.max_body_bytes
-    return Mount(front, is_closing=lambda: front.is_closing, max_body_bytes=limit)
+# Address -> the module and class that answer there.
+DOORS = {
+    "/mcp": ("retrycontract.mcp.server", "ServerVisit"),
+    "/hooks": ("retrycontract.mcp.hooks", "HookVisit"),
+    "/guardrails/beta/litellm_basic_guardrail_api": ("retrycontract.mcp.guardrails", "LiteLLMVisit"),
+}
+CHECKS = frozenset({"hooks", "guardrails"})  # below them no page is an answer to a machine
+# Envoy puts the path that it was asked for behind it.
+AUTHORIZATION = "/guardrails/authz"
+
+
+class Mount:
+    """Hand requests for a door to whoever answers there, everything else to the application.
+
+    `is_closing` tells whether the process is about to end: then nobody is kept waiting.
+    """
+
+    def __init__(self, app: Any, *, is_closing: Callable[[], bool], max_body_bytes: int) -> None:
+        self._app, self._is_closing, self._max_body_bytes = app, is_closing, max_body_bytes
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one request, or the lifespan."""
+        door = None
+        if scope["type"] == "http":
+            path: str = scope["path"]
+            door = DOORS.get(path.rstrip("/"))  # as many clients write it
+            if path == AUTHORIZATION or path.startswith(f"{AUTHORIZATION}/"):
+                door = "retrycontract.mcp.guardrails", "AuthorizationVisit"
+            elif door is None and any(part in CHECKS for part in path.split("/")[1:2]):
+                door = "retrycontract.mcp.guardrails", "NoVisit"
+        if door is None:
+            await self._app(scope, receive, send)
+            return
+        module, visitor = door
+        # In a thread: it takes most of a second, which every other request would wait.
+        found = getattr(await asyncio.to_thread(import_module, module), visitor)
+        visit = found(self._app, scope, is_closing=self._is_closing)
+        await visit.serve(receive, send, max_body_bytes=self._max_body_bytes)
 
 
 def _look() -> dict[str, Any]:
@@ -160,8 +193,9 @@ def _with_proxy(app: Any) -> Any:
 _front = _front_of_house()
 # From the outside in: the id that every answer bears, then metrics and probes, which need none of Django's threads and
 # so answer while every page hangs.
+_doors: Any = _front
+if find_spec("mcp") is not None:  # else the extra is not installed: `/mcp` is a page that does not exist
+    _doors = Mount(_front, is_closing=lambda: _front.is_closing, max_body_bytes=settings.RETRYCONTRACT.max_body_bytes)
 application = _with_proxy(
-    RequestIds(
-        Metrics(Health(_with_mcp(_front), _look), _metrics_reader(_front), token=settings.RETRYCONTRACT.metrics_token)
-    )
+    RequestIds(Metrics(Health(_doors, _look), _metrics_reader(_front), token=settings.RETRYCONTRACT.metrics_token))
 )

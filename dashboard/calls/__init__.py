@@ -196,16 +196,14 @@ def calls(request: HttpRequest) -> HttpResponse:
         "choices": choices, "page": page, "lines": rows_of(page.rows, {}, {}), "after": after, "now": timezone.now(),
         "options": read_options(),
         "models": plain(different(Call, "model", most=MAX_OPTIONS)), "states": STATES, "most": MOST_EXPORTED,
-        "courses": _offered(choices.course),
+        # Those to choose from, and what was led to.
+        "courses": [
+            (name, one.words) for name, one in COURSES.items() if name in OFFERED or name == choices.course
+        ],
     }  # fmt: skip
     if not page.rows and not choices.is_any:
         context["address"] = request.build_absolute_uri("/").rstrip("/")
     return render(request, "calls/calls.html", context)
-
-
-def _offered(chosen: str) -> list[tuple[str, str]]:
-    """List the courses to choose from, and what was led to."""
-    return [(name, one.words) for name, one in COURSES.items() if name in OFFERED or name == chosen]
 
 
 @require_GET

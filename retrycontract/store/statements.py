@@ -105,7 +105,12 @@ class Statement(Generic[Row]):
 
     def count(self, **values: Any) -> int:
         """Count what the queryset finds; its own slice says up to what."""
-        written = self._written_for("count", lambda query: _counting(_plain(query)))
+
+        def counting(query: Any) -> Written:
+            listed = _plain(query)
+            return Written(f"SELECT COUNT(*) FROM ({listed.sql}) AS counted", listed.parameters)  # noqa: S608 - Django's
+
+        written = self._written_for("count", counting)
         with connection.cursor() as cursor:
             written.run(cursor, _adapted(values))
             return int(cursor.fetchone()[0])
@@ -242,10 +247,6 @@ def _reading(query: Any) -> Written:
         return found
 
     return Written(sql, tuple(parameters), read)
-
-
-def _counting(written: Written) -> Written:
-    return Written(f"SELECT COUNT(*) FROM ({written.sql}) AS counted", written.parameters)  # noqa: S608 - Django's SQL
 
 
 def _new(name: str) -> str:

@@ -55,7 +55,12 @@ class EscalationFormatter:
         empty history gives a valid text; what goes beyond `max_attempts` was tried while Blocked. `held_attempt` is
         the one that is valid and held all the same until a person has answered.
         """
-        history = [_record(number, entry) for number, entry in enumerate(validation_history or (), 1)]
+        history = [
+            replace(entry, errors=tuple(whole_errors(entry.errors)))
+            if isinstance(entry, AttemptRecord)
+            else AttemptRecord(number, tuple(whole_errors([entry])))
+            for number, entry in enumerate(validation_history or (), 1)
+        ]
         made = history[-1].number if history else max_attempts
         attempts = min(made, max_attempts)
         more = f", and {made - attempts} more while Blocked" if made > attempts else ""
@@ -128,12 +133,6 @@ def recommend(history: Sequence[AttemptRecord]) -> list[str]:
     """List at least four actions, those that the history asks for first."""
     chosen = [advice for applies, advice in ADVICE if applies(history)]
     return (chosen + [advice for advice in GENERAL if advice not in chosen])[: max(MIN_ACTIONS, len(chosen))]
-
-
-def _record(number: int, entry: AttemptRecord | str) -> AttemptRecord:
-    if isinstance(entry, AttemptRecord):
-        return replace(entry, errors=tuple(whole_errors(entry.errors)))
-    return AttemptRecord(number, tuple(whole_errors([entry])))
 
 
 def _history_line(record: AttemptRecord, now: datetime | None) -> str:

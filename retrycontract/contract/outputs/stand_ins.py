@@ -95,14 +95,11 @@ def is_call(text: str, name: str, schema: Any) -> bool:
     # In YAML, and as "Action: search\nAction Input: {…}"; each member ends where the next one begins.
     members = {found[1]: found[2].strip() for found in _LINE_MEMBER.finditer(whole[:MOST_CALL])}
     is_whole = len(whole) <= MOST_CALL and not _LINE_MEMBER.sub("", whole).strip()
+    plain = {_plainly(each): said for each, said in members.items()}
+    # A call's arguments are a block of lines that stand further in, or JSON.
     return is_whole and _calls(
-        {_plainly(each): {} if each in _given(members) else said for each, said in members.items()}
+        {each: {} if each in _GIVEN and (said[:1] == "{" or ":" in said) else said for each, said in plain.items()}
     )
-
-
-def _given(members: dict[str, str]) -> set[str]:
-    """Find the members that hold a call's arguments: a block of lines that stand further in, or JSON."""
-    return {each for each, said in members.items() if _plainly(each) in _GIVEN and (said[:1] == "{" or ":" in said)}
 
 
 def _plainly(name: str) -> str:

@@ -297,7 +297,12 @@ def _tells(name: str) -> bool:
 
 def _paired(written: _Written, *, is_data: bool) -> Iterator[SecretSpan]:
     entries = {name: entry for name, entry in written.entries if name}
-    values = {name: entry.text if isinstance(entry, Literal) else _texts(entry) for name, entry in entries.items()}
+    values = {
+        name: entry.text
+        if isinstance(entry, Literal)
+        else [part.text if isinstance(part, Literal) else "" for _, part in entry.entries]
+        for name, entry in entries.items()
+    }
     for name, mark in paired_values(values, lambda name: name if type(name) is str else "").items():
         entry = entries[name]
         if isinstance(mark, str):
@@ -311,10 +316,6 @@ def _paired(written: _Written, *, is_data: bool) -> Iterator[SecretSpan]:
                 for (_, item), of_item in zip(row.entries, mark, strict=False):
                     if of_item and isinstance(item, Literal) and _is_secret(item, of_item, is_data=True):
                         yield SecretSpan(item.start, item.end, of_item)
-
-
-def _texts(written: _Written) -> list[str]:
-    return [entry.text if isinstance(entry, Literal) else "" for _, entry in written.entries]
 
 
 def _is_data(text: str) -> bool:
