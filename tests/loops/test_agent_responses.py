@@ -93,7 +93,11 @@ def test_a_model_that_only_writes_malformed_text_is_asked_three_times(corpus: Co
         assert script.calls == 3, row["id"]
 
 
-@pytest.mark.parametrize("schema", [b"x", {1}, object(), {"enum": [{1}]}, {"const": b"x"}, None], ids=str)
+@pytest.mark.parametrize(
+    "schema",
+    [b"x", {1}, object(), {"enum": [{1}]}, {"const": b"x"}, None],
+    ids=["bytes", "set", "object", "enum", "const", "none"],
+)
 def test_a_schema_that_is_no_json_is_told_as_one(schema: Any) -> None:
     with pytest.raises(InvalidSchema):
         validate("{}", schema=schema)

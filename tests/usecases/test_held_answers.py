@@ -50,6 +50,17 @@ def hold(call: Call, operator: User, now: datetime, text: str = "Use eu-west-1."
     return sent
 
 
+@pytest.mark.parametrize(
+    ("back", "sent"), [(timedelta(seconds=2), 0), (timedelta(hours=1), 1), (timedelta(days=400), 1)]
+)
+def test_an_answer_does_not_wait_for_a_clock_that_went_back(mia: User, back: timedelta, sent: int) -> None:
+    call, now = make_blocked(), timezone.now()
+    hold(call, mia, now)
+    assert send_held(now=now - back) == sent
+    call.refresh_from_db()
+    assert call.state == ("guided" if sent else "blocked")
+
+
 def test_the_agent_sees_nothing_until_the_hold_is_over(mia: User) -> None:
     call, now = make_blocked(), timezone.now()
     hold(call, mia, now)

@@ -124,7 +124,9 @@ class HeldAnswerQuerySet(models.QuerySet["HeldAnswer"]):
 
     def due(self, now: datetime) -> HeldAnswerQuerySet:
         """Keep those whose time to be taken back is over, the oldest first."""
-        return self.waiting().filter(send_at__lte=now).order_by("send_at", "pk")
+        # What was sent beyond any hold from now was sent before the clock went back: nobody waits until it is there.
+        is_over = Q(send_at__lte=now) | Q(held_at__gt=now + LONGEST_HOLD)
+        return self.waiting().filter(is_over).order_by("send_at", "pk")
 
     def waiting(self) -> HeldAnswerQuerySet:
         """Keep those that may still be given; the request of the others has ended under them."""
