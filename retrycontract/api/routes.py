@@ -62,6 +62,7 @@ READ_APART = {
     "arguments", "raw", "render", "kind", "callback_error", "feedback", *(each.name for each in fields(Generation)),
 } - {"finish_reason"}  # fmt: skip
 
+LONGEST_TOLD = 16_384  # characters of a provider's id that an answer bears as it came: an answer stays small
 LONGEST_SEALED = 4_000  # of a `Location`: proxies refuse answers with longer headers; what is held here asks with all
 
 logger = logging.getLogger("retrycontract.requests")
@@ -322,6 +323,8 @@ def _verdict(
     The ToolResult bears the provider's id as it came. One that held a secret, or is long, is not kept: the address to
     ask again at carries it, sealed.
     """
+    if provider_id is not None and len(provider_id) > LONGEST_TOLD:
+        provider_id = None
     answer = presenters.verdict(attempt, render, provider_id)
     if not attempt.is_waiting:
         return Status(200, answer)

@@ -19,6 +19,8 @@ OPTIONAL: Final = ("call_id", "session_id", "turn", "task_id", "correlation_id",
 TEXTS: Final = ("tool", "tool_call_id", "call_id", "session_id", "task_id", "correlation_id", "finish_reason",
                 "callback_error", "model", "prompt", "said", "version", "render", "kind", "raw")  # fmt: skip
 FREE: Final = ("prompt", "said", "raw")  # any text at all, of any length: it is shortened, or judged
+# Of these a short form is kept, however long they are.
+IDS: Final = ("tool_call_id", "task_id", "correlation_id")
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,8 @@ def characters() -> Family:
            "NUL": "\\u0000", "a line break": "\\n", "an escape": "\\u001b[31m"}  # fmt: skip
     for what, text in odd.items():
         for name in TEXTS:
-            right = JUDGED if name in (*FREE, "callback_error") else frozenset({400, 422})
+            is_taken = name in (*FREE, "callback_error") or (name == "tool_call_id" and "surrogate" not in what)
+            right = JUDGED if is_taken else frozenset({400, 422})
             yield f"{what} in {name}", post(member(name, f'"a{text}b"'.encode()), right)
         yield f"{what} in a key", post(f'{{"tool{text}": 1}}'.encode(), frozenset({400, 422}))
         yield f"{what} in arguments", post(member("arguments", f'{{"a{text}": "{text}"}}'.encode()), JUDGED)
@@ -122,7 +125,7 @@ def characters() -> Family:
 def lengths() -> Family:
     """Texts and collections far longer than anybody means."""
     for name in TEXTS:
-        right = JUDGED if name in FREE else frozenset({422})
+        right = JUDGED if name in (*FREE, *IDS) else frozenset({422})
         for size in (5_000, 1_000_000):
             yield f"{name} of {size} characters", post(member(name, b'"' + b"x" * size + b'"'), right)
     yield "a key of a million characters", post(b'{"%s": 1}' % (b"x" * 1_000_000), frozenset({422}))
