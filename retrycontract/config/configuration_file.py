@@ -69,6 +69,8 @@ def _read(path: Path) -> Mapping[str, Any]:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "the file"
         raise ConfigurationError(str(path), where, "this is not YAML") from None
+    except RecursionError:
+        raise ConfigurationError(str(path), "the file", "this is nested too deeply") from None
     _refuse_misplaced(document, str(path))
     section = document
     for key in ROOT:

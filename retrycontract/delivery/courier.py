@@ -6,6 +6,7 @@ A webhook is posted to one address of the internet: checked and pinned, no redir
 from __future__ import annotations
 
 import json
+import logging
 import re
 import socket
 import ssl
@@ -17,7 +18,7 @@ from datetime import datetime
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from smtplib import SMTPException
 from threading import Thread
-from typing import TypeVar, assert_never
+from typing import Any, TypeVar, assert_never
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
@@ -28,6 +29,8 @@ from retrycontract.store.models import Channel, OutboxMessage, WebhookEndpoint
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.usecases.notify.drain_outbox import UndeliveredError
 from retrycontract.usecases.notify.tend_endpoint import Resolve, is_public, resolve
+
+logger = logging.getLogger("retrycontract")
 
 Result = TypeVar("Result")
 
@@ -172,7 +175,7 @@ def send_email(
         "Message-ID": f"<{message_id}@{sender.rpartition('@')[2] or 'retrycontract'}>",
         "Auto-Submitted": "auto-generated",  # nobody's absence is to answer it
     }
-    connection = get_connection()
+    connection: Any = get_connection()
     email = EmailMessage(subject, text, sender, list(recipients), headers=headers, connection=connection)
 
     def hang_up() -> None:
@@ -182,12 +185,22 @@ def send_email(
             with suppress(OSError):
                 socket.socket.shutdown(line, socket.SHUT_RDWR)
 
+    def send() -> Mapping[str, tuple[int, bytes]]:
+        with connection:  # Django's own way does not tell whom of several the server refused
+            told: Mapping[str, tuple[int, bytes]] = connection.connection.send_message(
+                email.message(), sender, email.to
+            )
+            return told
+
     try:
-        within(seconds, email.send, abort=hang_up)
+        refused = within(seconds, send, abort=hang_up)
     except TimeoutError:
         raise UndeliveredError("the mail server did not answer in time") from None
     except (OSError, SMTPException, ValueError) as error:
         raise UndeliveredError(f"the e-mail was not taken: {type(error).__name__}: {error}") from None
+    for recipient, (status, said) in refused.items():  # all others have it, and would get it once more
+        reason = f"{status} {said.decode('utf-8', 'replace')[:MAX_SHOWN]}"
+        logger.error("An e-mail did not reach one of its recipients", extra={"recipient": recipient, "reason": reason})
 
 
 class Courier:

@@ -55,6 +55,18 @@ def test_a_refusal_is_a_failure(mailbox: Mailbox) -> None:
         send()
 
 
+@pytest.mark.parametrize("answer", [b"550 no such user here", b"450 try later"])
+def test_who_is_refused_among_others_stands_in_the_log(
+    mailbox: Mailbox, caplog: pytest.LogCaptureFixture, answer: bytes
+) -> None:
+    mailbox.refuses, mailbox.refused = answer, b"bo@"
+    send()
+    assert (mailbox.recipients, len(mailbox.mails)) == (["ana@example.com"], 1)
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert (record.recipient, record.reason) == ("bo@example.com", answer.decode())  # type: ignore[attr-defined]
+
+
 def test_a_server_that_says_nothing_is_left_in_time(settings: Settings) -> None:
     with taking_mail(Mailbox(is_silent=True)) as mailbox:
         lead_mail_to(settings, mailbox)

@@ -116,6 +116,7 @@ class Mailbox:
 
     port: int = 0
     refuses: bytes = b""
+    refused: bytes = b""  # whom it refuses; everybody, if empty
     is_silent: bool = False
     raw: list[bytes] = field(default_factory=list)
     recipients: list[str] = field(default_factory=list)
@@ -148,7 +149,7 @@ def taking_mail(mailbox: Mailbox | None = None) -> Iterator[Mailbox]:
             self.say(b"220 sink")
             while command := self.rfile.readline().strip():
                 match command[:4].upper():
-                    case b"RCPT" if kept.refuses:
+                    case b"RCPT" if kept.refuses and kept.refused in command:
                         self.say(kept.refuses)
                     case b"RCPT":
                         kept.recipients.append(command.split(b"<")[1].split(b">")[0].decode())
