@@ -67,6 +67,8 @@ class SqliteCopies:
                 database.execute("VACUUM INTO ?", (str(draft),))
         except sqlite3.Error as error:
             raise CopyError(f"The database cannot be copied: {error}. Is there room on the disk?") from None
+        except UnicodeDecodeError:  # in what it says of its own tables
+            raise CopyError("The database cannot be copied: it is damaged. Restore a copy from before.") from None
 
     def stream(self, out: IO[bytes]) -> None:
         """Write the same to a pipe, by way of a file beside the database; raises CopyError."""

@@ -239,6 +239,8 @@ def test_what_is_damaged_in_its_own_tables_is_no_copy_and_is_kept_and_replaced(
     with pytest.raises(CommandError, match=r"it is damaged\. Nothing was changed"):
         printed("restore", str(spoilt), "--yes")
     damage(file_database)
+    with pytest.raises(CommandError, match="cannot be copied: it is damaged"):
+        printed("backup", str(data_dir / "tuesday.backup"))
     failing = [finding.text for finding in examine(timezone.now()) if finding.level is Level.FAIL]
     assert "restore a backup" in str(failing)
     printed("restore", str(backup), "--yes")
