@@ -28,6 +28,7 @@ from typing import Any
 
 from retrycontract.client.exchange import Reply
 from retrycontract.contract.errors import WrongInputError
+from retrycontract.contract.lifecycle import CallState
 
 
 class ClientError(Exception):
@@ -78,7 +79,7 @@ class RefusedError(ClientError):
         self.status = reply.status
         self.code = str(problem.get("code", ""))
         self.detail = str(problem.get("detail") or "The answer says nothing more; a proxy may have given it.")
-        faults = [fault for fault in problem.get("errors") or () if isinstance(fault, dict)]
+        faults = [fault for fault in _list(problem, "errors") if isinstance(fault, dict)]
         self.errors = tuple(
             Fault(*(str(fault.get(name, "")) for name in ("pointer", "code", "detail"))) for fault in faults
         )
@@ -117,7 +118,7 @@ class ConflictError(RefusedError):
         problem = _problem(reply)
         self.call_id: str | None = problem.get("call_id")
         self.state: str | None = problem.get("state")
-        self.candidates: tuple[str, ...] = tuple(problem.get("candidates") or ())
+        self.candidates: tuple[str, ...] = tuple(map(str, _list(problem, "candidates")))
         if self.candidates:
             self.args = (f"{self.args[0]}\n  candidates: {', '.join(self.candidates)}",)
 
@@ -152,13 +153,15 @@ class CorrectionError(ClientError, ValueError):
 
 
 class VerdictPendingError(ClientError):
-    """Raised when an attempt had no verdict in the time that its caller gave; `call_id` is its call."""
+    """Raised when an attempt had no verdict in its caller's time, or its call ended before; `call_id` is the call."""
 
-    def __init__(self, call_id: str) -> None:
+    def __init__(self, call_id: str, state: CallState | None = None) -> None:
         self.call_id = call_id
         super().__init__(
-            f"call {call_id} has no verdict yet: run nothing. client.wait_for_verdict({call_id!r}) asks on; a longer "
-            "wait= or timeout= gives more time. Where that does not help, see whether the service's worker runs"
+            f"call {call_id} ended ({state}) before its verdict: run nothing"
+            if state is not None and state.has_ended
+            else f"call {call_id} has no verdict yet: run nothing. client.wait_for_verdict({call_id!r}) asks on; a "
+            "longer wait= or timeout= gives more time. Where that does not help, see whether the service's worker runs"
         )
 
 
@@ -206,3 +209,9 @@ def _problem(reply: Reply) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return problem if isinstance(problem, dict) else {}
+
+
+def _list(problem: dict[str, Any], name: str) -> list[Any]:
+    """Give a problem's list; a proxy or another service may have written something else there."""
+    found = problem.get(name)
+    return found if isinstance(found, list) else []

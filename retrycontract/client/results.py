@@ -137,7 +137,7 @@ class Settlement(Outcome, Generic[T]):
 def settled(outcome: Outcome, tool: str, tool_call_id: str) -> Settlement[Any]:
     """Give an outcome that was judged as what is left to do; raises VerdictPendingError for one that was not."""
     if outcome.status is None:
-        raise VerdictPendingError(outcome.call_id)
+        raise VerdictPendingError(outcome.call_id, outcome.state)
     metadata = {"call_id": outcome.call_id, "status": outcome.status.value}
     told = outcome.tool_result or ToolResult(tool_call_id, VALID, is_error=False, name=tool, metadata=metadata)
     given = {each.name: getattr(outcome, each.name) for each in fields(outcome)}

@@ -52,6 +52,11 @@ PROBLEMS: dict[str, tuple[httpx2.Response, type[Exception], list[str]]] = {
         errors.InvalidRequestError,
         ["HTTP 422", "(root): "],
     ),
+    **{
+        f"{name} that are {given!r}": (answer(409, {name: given}), errors.ConflictError, ["HTTP 409"])
+        for name in ("errors", "candidates")
+        for given in (5, True, "no", {"a": 1}, [5], [None, {"pointer": 1}])
+    },
     "refused connection": (
         httpx2.ConnectError("[Errno 111] Connection refused"),
         errors.UnreachableError,

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from retrycontract.client import VerdictPendingError
 from retrycontract.contract.feedback.feedback_text import WITH_DESK
 from retrycontract.contract.lifecycle import CallState, Status
-from tests.client.scripted import RETRY, VALID, WAITING, answer, guided
+from tests.client.scripted import PENDING, RETRY, VALID, WAITING, answer, guided
 
 if TYPE_CHECKING:
     from tests.client.conftest import Scripted
@@ -46,6 +47,12 @@ def test_a_hint_is_read_after_what_was_wrong_as_one_answer_to_the_call(scripted:
     assert outcome.tool_result.metadata == {"status": "retry", "attempt": 3, "max_attempts": 5}
     assert outcome.tool_result.render("pydantic_ai")["part_kind"] == "retry-prompt"
     assert service.lines == [SUBMITTED, WAITED, SAID]
+
+
+def test_a_call_that_ended_before_its_verdict_is_said_to_have_ended(scripted: Scripted) -> None:
+    service = scripted(answer(202, PENDING), answer(200, PENDING | {"state": "cancelled"}))
+    with service.client() as client, pytest.raises(VerdictPendingError, match=r"ended \(cancelled\) before"):
+        client.settle("open", "t1", WRONG)
 
 
 def test_who_reads_a_persons_answer_is_not_told_to_wait_for_it(scripted: Scripted) -> None:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 
 from retrycontract.contract.patches import PatchError, apply_patch
 from tests.client.lossy_proxy import losing_answers
-from tests.client.scripted import PENDING, RETRY
+from tests.client.scripted import PENDING, RETRY, VALID, WAITING, guided
 from tests.examples.test_recipes import (
     BOOKED,
     RIGHT,
@@ -81,8 +82,13 @@ def stage(service: Service, keys: Iterator[str], desk: Desk, node: Path) -> Stag
 
 def tell(stage: Stage, story: str, told: Any, **environment: str) -> Any:
     """Have the client tell a story, and give its result."""
-    kept = os.environ | {"RETRYCONTRACT_URL": stage.service.url, "RETRYCONTRACT_API_KEY": stage.key}
-    command = [stage.python, PACKAGE / "test" / "stories.mjs", story]
+    return told_by(stage.python, story, told, stage.service.url, **{"RETRYCONTRACT_API_KEY": stage.key} | environment)
+
+
+def told_by(node: Path, story: str, told: Any, url: str, **environment: str) -> Any:
+    """Have the client tell a story of whatever stands at an address."""
+    kept = os.environ | {"RETRYCONTRACT_URL": url, "RETRYCONTRACT_API_KEY": "rc_1_key"}
+    command = [node, PACKAGE / "test" / "stories.mjs", story]
     done = subprocess.run(
         command,
         input=json.dumps(told),
@@ -287,7 +293,7 @@ class TestSettle:
         [
             ({"client": {"apiKey": "rc_00000000_unknown"}}, {}, "RefusedError", "401: The API key is unknown"),
             ({"client": {"url": "http://127.0.0.1:9", "patience": 0}}, {}, "UnreachableError", "no answer from http"),
-            ({}, {"RETRYCONTRACT_API_KEY": ""}, None, "give apiKey"),
+            ({}, {"RETRYCONTRACT_API_KEY": ""}, "ClientError", "give apiKey"),
             ({"options": {"unknown_field": 1}}, {}, "RefusedError", "422: "),
             (
                 {"options": {"sesion_id": "a"}},
@@ -302,23 +308,98 @@ class TestSettle:
                 "422: Correct the fields named in 'errors' and send it again.\n  /session_id: ",
             ),
             ({"outputs": ["x" * 5_000_000]}, {}, "RefusedError", "413: "),
-            ({"options": {"timeout": "soon"}}, {}, None, "timeout is a number of seconds"),
-            ({"options": {"timeout": -1}}, {}, None, "timeout is a number of seconds"),
-            ({"client": {"patience": "long"}}, {}, None, "patience is a number of seconds"),
-            *(({"client": {"url": url}}, {}, None, "the service's address ") for url in ADDRESSES),
-            ({}, {"RETRYCONTRACT_URL": "http://me:hunter2@127.0.0.1:9"}, None, "the service's address "),
-            ({}, {"RETRYCONTRACT_API_KEY": "rc_ä"}, None, "give apiKey"),
+            ({"options": {"timeout": "soon"}}, {}, "ClientError", "timeout is a number of seconds"),
+            ({"options": {"timeout": -1}}, {}, "ClientError", "timeout is a number of seconds"),
+            ({"client": {"patience": "long"}}, {}, "ClientError", "patience is a number of seconds"),
+            *(({"client": {"url": url}}, {}, "ClientError", "the service's address ") for url in ADDRESSES),
+            ({}, {"RETRYCONTRACT_URL": "http://me:hunter2@127.0.0.1:9"}, "ClientError", "the service's address "),
+            ({}, {"RETRYCONTRACT_API_KEY": "rc_ä"}, "ClientError", "give apiKey"),
         ],
         ids=lambda given: str(given)[:60],
     )
     def test_what_goes_wrong_on_the_way_says_so(
-        self, stage: Stage, told: Any, environment: dict[str, str], kind: str | None, said: str
+        self, stage: Stage, told: Any, environment: dict[str, str], kind: str, said: str
     ) -> None:
         found = tell(stage, "settle", {"outputs": [{}], **told}, **environment)
         assert found.get("kind") == kind
         assert "hunter2" not in json.dumps(found)
         assert found["message"].startswith(said)
         assert "rc_" not in found["message"]
+
+
+GUIDED = guided(base=None)["guidance"]
+BLOCKED = RETRY | {"state": "blocked", "status": "blocked"}
+# What else may stand at the service's address, or another version of it: verdicts, waits and problems by turns.
+VERDICTS: list[Any] = [
+    None, [], [RETRY], {}, "ok", 5, True,
+    *(RETRY | {name: each} for name in ("call_id", "attempt_number", "max_attempts", "state") for each in (None, [])),
+    *(RETRY | {"status": given} for given in ("great", "", 5, {}, ["retry"])),
+    *(RETRY | {"tool_result": given} for given in (None, [], "text", 5, {}, {"content": None}, {"content": ["a"]})),
+    RETRY | {"call_id": ""}, RETRY | {"call_id": "\ud83d"}, RETRY | {"call_id": "a b"}, VALID | {"tool_result": "text"},
+]  # fmt: skip
+WAITS: list[Any] = [
+    None, [], {}, 5, WAITING | {"state": None}, WAITING | {"guidance": "yes"}, WAITING | {"guidance": []},
+    WAITING | {"expiry": {}},
+    *(WAITING | {"guidance": GUIDED | {name: given}} for name, given in [
+        ("decision", None), ("decision", "maybe"), ("text", None), ("text", {}), ("max_attempts", "5"), ("base", "1"),
+    ]),
+    *(WAITING | {"guidance": GUIDED | {"decision": "corrected", "patch": given}} for given in [
+        "x", {}, [None], [5], [[]], [{"op": "add"}], [{"op": "add", "path": 1}], [{"op": 1, "path": ""}],
+        [{"op": "move", "path": "/a", "from": {}}],
+    ]),
+]  # fmt: skip
+PROBLEMS: list[Any] = [
+    None, [], "no", 5, {"detail": {"toString": 1}}, {"title": []}, {"code": {"toString": None}}, {"errors": 5},
+    {"errors": [None, 5, {"detail": {"toString": 1}}]}, {"candidates": [{"toString": 1}, 5]}, {"candidates": "a"},
+]  # fmt: skip
+
+
+class TestOddAnswers:
+    pytestmark = built
+
+    def test_an_answer_that_is_none_of_the_services_is_an_error_that_says_so(self, node: Path) -> None:
+        cases: list[tuple[list[Any], str]] = [
+            *(([(200, each)], "with something else than it should") for each in VERDICTS),
+            *(([(202, PENDING), (200, each)], "with something else than it should") for each in VERDICTS),
+            *(([(200, BLOCKED), (200, each)], "with something else than it should") for each in WAITS),
+            *(([(status, each)], f"{status}: ") for status in (403, 409, 500) for each in PROBLEMS),
+            ([(202, PENDING), (200, PENDING | {"state": "cancelled"})], "ended (cancelled) before its verdict"),
+            ([(202, PENDING)], "has no verdict yet"),
+        ]
+        with ExitStack() as stack:
+            urls = [stack.enter_context(answering(*answers)).url for answers, _ in cases]
+            found = told_by(node, "each", {"urls": urls}, urls[0])
+        kinds = ("ClientError", "RefusedError", "VerdictPendingError")
+        told = [isinstance(each, dict) and each.get("kind") in kinds and each["message"] for each in found]
+        assert [
+            (case, each) for (case, said), each, text in zip(cases, found, told, strict=True) if said not in str(text)
+        ] == []
+
+    @pytest.mark.parametrize(
+        "given", [None, [], {}, {"registered": [], "refused": None}, {"registered": 1, "refused": [1]}]
+    )
+    def test_tools_are_registered_where_the_service_says_so(self, node: Path, given: Any) -> None:
+        with answering((200, given)) as wire:
+            found = told_by(node, "guarded", {"inputs": [{}]}, wire.url)
+        assert (found["kind"], "something else" in found["message"]) == ("ClientError", True)
+
+    def test_a_tool_that_the_service_refuses_is_an_error_of_the_client(self, node: Path) -> None:
+        refused = {"name": "book", "pointer": "", "code": "x", "detail": "No such draft."}
+        with answering((200, {"registered": [], "refused": [refused]})) as wire:
+            found = told_by(node, "guarded", {"inputs": [{}]}, wire.url)
+        assert (found["kind"], found["message"]) == (
+            "ClientError",
+            "book cannot be registered as a tool: No such draft.",
+        )
+
+    def test_what_is_valid_is_told_under_the_id_that_was_sent(self, node: Path) -> None:
+        with answering((200, VALID)) as wire:
+            (found,) = told_by(node, "settle", {"outputs": [{}]}, wire.url)
+        assert (found["status"], found["id"], found["content"]) == ("valid", "c0", "The call is valid.")
+
+    def test_what_no_json_can_hold_and_options_that_are_none_are_errors_of_the_client(self, node: Path) -> None:
+        with answering((200, VALID)) as wire:
+            assert told_by(node, "odd", {}, wire.url) == []
 
 
 PATCHES: list[tuple[Any, list[dict[str, Any]]]] = [

@@ -2,7 +2,7 @@
 
 import { asSchema, jsonSchema, type ToolSet } from "ai";
 
-import { type Options, type Session, type Turn } from "./index.js";
+import { ClientError, type Options, type Session, type Turn } from "./index.js";
 
 const UNREAD = "retrycontract_unread"; // where a call that is no JSON keeps what the model wrote
 const LONGEST_COMPLAINT = 2_000;
@@ -27,7 +27,7 @@ export function guardTools<TOOLS extends ToolSet>(session: Session, tools: TOOLS
       name, description: tool.description, input_schema: await asSchema(tool.inputSchema).jsonSchema,
     }));
     const { refused } = await session.client.registerTools(await Promise.all(declared));
-    if (refused[0]) throw new TypeError(`${refused[0].name} cannot be registered as a tool: ${refused[0].detail}`);
+    if (refused[0]) throw new ClientError(`${refused[0].name} cannot be registered as a tool: ${refused[0].detail}`);
   };
 
   const guarded = Object.entries(tools).map(([name, tool]) => {

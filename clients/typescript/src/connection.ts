@@ -18,6 +18,8 @@ export interface Asked {
   /** Seconds that the service may hold the answer back. */
   wait?: number;
   signal?: AbortSignal | undefined;
+  /** Tell whether an answer is what the service sends: another one may stand at its address. */
+  fits?: (body: any) => boolean;
 }
 
 export interface Reply<T> {
@@ -56,15 +58,15 @@ export class RefusedError extends ClientError {
   readonly candidates: readonly string[];
 
   constructor(status: number, problem: Record<string, unknown>) {
-    const detail = String(problem["detail"] ?? problem["title"] ?? "no reason was given");
+    const detail = text(problem["detail"]) || text(problem["title"]) || "no reason was given";
     const given = Array.isArray(problem["errors"]) ? (problem["errors"] as Partial<Fault>[]) : [];
-    const errors = given.map((each) => ({ pointer: String(each?.pointer ?? ""), code: String(each?.code ?? ""), detail: String(each?.detail ?? "") }));
+    const errors = given.map((each) => ({ pointer: text(each?.pointer), code: text(each?.code), detail: text(each?.detail) }));
     super([`${status}: ${detail}`, ...errors.map((each) => `  ${each.pointer || "(root)"}: ${each.detail}`)].join("\n"));
     this.errors = errors;
     this.status = status;
-    this.code = String(problem["code"] ?? "");
+    this.code = text(problem["code"]);
     this.detail = detail;
-    this.candidates = Array.isArray(problem["candidates"]) ? problem["candidates"].map(String) : [];
+    this.candidates = Array.isArray(problem["candidates"]) ? problem["candidates"].map(text) : [];
   }
 }
 
@@ -82,25 +84,28 @@ export class Connection {
   readonly #fetch: typeof globalThis.fetch;
 
   constructor(options: ClientOptions) {
-    this.url = address((options.url || variable("RETRYCONTRACT_URL") || "http://127.0.0.1:8000").trim().replace(/\/+$/, ""));
-    const key = (options.apiKey || variable("RETRYCONTRACT_API_KEY") || "").trim();
+    if (typeof options !== "object" || options === null) throw new ClientError("what a client is made with is an object: { url, apiKey, patience, fetch }");
+    const { url, apiKey, fetch } = options;
+    this.url = address((url || variable("RETRYCONTRACT_URL") || "http://127.0.0.1:8000"));
+    const key = text(apiKey || variable("RETRYCONTRACT_API_KEY")).trim();
     if (!/^[!-~]+$/.test(key)) throw new ClientError("give apiKey, or set RETRYCONTRACT_API_KEY; 'retrycontract agent create NAME' makes a key");
     this.#key = key;
     this.#patience = seconds("patience", options.patience ?? 30);
-    this.#fetch = options.fetch ?? globalThis.fetch;
+    if (typeof (fetch ?? globalThis.fetch) !== "function") throw new ClientError("fetch is a function");
+    this.#fetch = fetch ?? globalThis.fetch;
   }
 
   /** Send a request, again where that helps; throws RefusedError, UnreachableError and what the signal aborts with. */
   async ask<T>(asked: Asked): Promise<Reply<T>> {
     // Written once, for a repetition must be the same to the letter.
-    const body = asked.body === undefined ? undefined : JSON.stringify(asked.body);
+    const body = asked.body === undefined ? undefined : written(asked.body);
     let givesUp = Infinity;
     for (let failures = 0; ; failures++) {
       const found = await this.#once(asked, body).catch((reason: unknown) => {
         asked.signal?.throwIfAborted();
         return new UnreachableError(`no answer from ${this.url}: ${words(reason)}`);
       });
-      if (!(found instanceof Error) && !PASSING.has(found.status)) return this.#read<T>(found);
+      if (!(found instanceof Error) && !PASSING.has(found.status)) return this.#read<T>(asked, found);
       const now = Date.now();
       // From the first failure on: a long wait that went well until then has cost nothing.
       if (failures === 0) givesUp = now + this.#patience * 1000;
@@ -109,7 +114,7 @@ export class Connection {
       const pause = (found instanceof Error ? 0 : found.retryAfter) + backoff * (0.5 + Math.random() / 2);
       if (now + pause * 1000 > givesUp) {
         if (found instanceof Error) throw found;
-        return this.#read<T>(found);
+        return this.#read<T>(asked, found);
       }
       await sleep(pause, asked.signal);
     }
@@ -134,7 +139,7 @@ export class Connection {
     return { status: response.status, retryAfter: /^\d{1,6}$/.test(asks) ? Number(asks) : 0, body: await response.text() };
   }
 
-  #read<T>(reply: Reply<string>): Reply<T> {
+  #read<T>({ fits }: Asked, reply: Reply<string>): Reply<T> {
     let body: unknown;
     try {
       body = JSON.parse(reply.body);
@@ -142,6 +147,9 @@ export class Connection {
       throw new ClientError(`${this.url} answered ${reply.status} and no JSON: is the service there?`);
     }
     if (reply.status >= 400) throw new RefusedError(reply.status, (body ?? {}) as Record<string, unknown>);
+    if (fits && !(isObject(body) && fits(body))) {
+      throw new ClientError(`${this.url} answered ${reply.status} with something else than it should: is it the address of the service, and of this client's version?`);
+    }
     return { ...reply, body: body as T };
   }
 }
@@ -153,13 +161,32 @@ export function seconds(name: string, given: unknown): number {
 }
 
 /** Give an address that can be asked; what is refused is not repeated, since it may hold a password. */
-function address(given: string): string {
-  const found = /\s/.test(given) || !URL.canParse(given) ? undefined : new URL(given);
-  if (!found || !/^https?:$/.test(found.protocol) || found.username || found.password || /[?#]/.test(given)) {
+function address(given: unknown): string {
+  const kept = text(given).trim().replace(/\/+$/, "");
+  const found = /\s/.test(kept) || !URL.canParse(kept) ? undefined : new URL(kept);
+  if (!found || !/^https?:$/.test(found.protocol) || found.username || found.password || /[?#]/.test(kept)) {
     throw new ClientError("the service's address is http:// or https:// and a host, with no user name, blank or query in it: give url, or set RETRYCONTRACT_URL");
   }
-  if (given.endsWith(API)) throw new ClientError(`the service's address stands without ${API}, which is put behind it`);
-  return given;
+  if (kept.endsWith(API)) throw new ClientError(`the service's address stands without ${API}, which is put behind it`);
+  return kept;
+}
+
+/** Write a value as JSON; throws ClientError for what is none (a cycle, a BigInt, a depth without end). */
+export function written(given: unknown): string {
+  try {
+    return JSON.stringify(given);
+  } catch (error) {
+    throw new ClientError(`what was given cannot be written as JSON: ${words(error)}`);
+  }
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Give what is a text, and nothing for what is none: some values of JSON cannot be made one. */
+function text(given: unknown): string {
+  return typeof given === "string" ? given : "";
 }
 
 export function sleep(seconds: number, signal?: AbortSignal): Promise<void> {

@@ -1,7 +1,7 @@
 /** The agent's side of the service: submit what a model wrote, wait, and take a person's guidance over. */
 
 import type { components } from "./api.js";
-import { ClientError, type ClientOptions, Connection, type Fault, RefusedError, type Reply, seconds, sleep, UnreachableError } from "./connection.js";
+import { ClientError, type ClientOptions, Connection, type Fault, isObject, RefusedError, type Reply, seconds, sleep, UnreachableError, written } from "./connection.js";
 import { applyPatch, CorrectionError, type Operation } from "./patch.js";
 
 export type { components, paths } from "./api.js";
@@ -37,15 +37,16 @@ export interface Settlement<T = unknown> {
   isObserved: boolean;
 }
 
-/** Raised when there was no verdict within the timeout; `callId` is the call. */
+/** Raised when there was no verdict within the timeout, or the call ended before it; `callId` is the call. */
 export class VerdictPendingError extends ClientError {
   override name = "VerdictPendingError";
 
-  constructor(readonly callId: string) {
-    super(`call ${callId} has no verdict yet`);
+  constructor(readonly callId: string, readonly state = "pending") {
+    super(ENDS.has(state) ? `call ${callId} ended (${state}) before its verdict: run nothing` : `call ${callId} has no verdict yet`);
   }
 }
 
+const ENDS = new Set(["valid", "accepted", "rejected", "cancelled", "expired", "observed", "unavailable"]);
 const LONGEST_POLL = 60; // seconds
 const MAX_CALLS = 1_000; // whose attempts are remembered, for corrections to apply to
 const MAX_ATTEMPTS = 20; // of each
@@ -67,7 +68,7 @@ export class Client {
 
   /** Register tools: a list as OpenAI, Anthropic or MCP write it. Look at `refused`. */
   async registerTools(tools: readonly unknown[]): Promise<ImportedTools> {
-    return (await this.#connection.ask<ImportedTools>({ method: "POST", path: "/tools/import", body: tools })).body;
+    return (await this.#connection.ask<ImportedTools>({ method: "POST", path: "/tools/import", body: tools, fits: isImport })).body;
   }
 
   /**
@@ -77,14 +78,15 @@ export class Client {
    * UnreachableError, CorrectionError, and what `signal` aborts with.
    */
   async settle<T = unknown>(tool: string, toolCallId: string, given: unknown, options: Options = {}): Promise<Settlement<T>> {
-    const { timeout: limit, signal, ...details } = options;
+    const { timeout: limit, signal, ...details } = options ?? {};
     const timeout = seconds("timeout", limit ?? Infinity);
+    if (signal && !(signal instanceof AbortSignal)) throw new ClientError("signal is an AbortSignal");
     let submitted = given;
     let verdict = await this.#judged(tool, toolCallId, submitted, details, timeout, signal);
     // What a person corrected is judged like any attempt, and may leave the call Blocked: then a person is asked again.
     while (verdict.status === "blocked") {
       const path = `/calls/${encodeURIComponent(verdict.call_id)}`;
-      const { body } = await this.#polled<Waiting>(`${path}/wait?for=guidance`, timeout, signal);
+      const { body } = await this.#polled<Waiting>(`${path}/wait?for=guidance`, isWaiting, timeout, signal);
       const guidance = body.guidance;
       if (!guidance) return this.#answered(verdict, submitted, "blocked", body.state, body.expiry ?? "");
       await this.#connection.ask({ method: "POST", path: `${path}/guidance/ack`, headers: idempotent(), signal });
@@ -117,22 +119,23 @@ export class Client {
       headers: { ...idempotent(), Prefer: `wait=${LONGEST_POLL}` },
       wait: LONGEST_POLL,
       signal,
+      fits: isVerdict,
     });
-    this.#keep(reply.body.call_id, reply.body.attempt_number, text ?? JSON.stringify(given ?? null));
-    if (reply.body.status !== null) return reply.body;
+    this.#keep(reply.body.call_id, reply.body.attempt_number, text ?? written(given ?? null));
     const path = `/calls/${encodeURIComponent(reply.body.call_id)}/wait?for=verdict&attempt=${reply.body.attempt_number}`;
-    const { body } = await this.#polled<Verdict>(path, timeout, signal);
-    if (body.status === null) throw new VerdictPendingError(body.call_id);
-    if (body.tool_result) body.tool_result.tool_call_id = toolCallId; // of a long one the service keeps less
+    const { body } = reply.body.status !== null ? reply : await this.#polled<Verdict>(path, isVerdict, timeout, signal);
+    if (body.status === null) throw new VerdictPendingError(body.call_id, body.state);
+    // Of a long id the service keeps less, and it has nothing to say of what is valid.
+    body.tool_result = { role: "tool", name: tool, content: "", is_error: false, metadata: {}, ...body.tool_result, tool_call_id: toolCallId };
     return body;
   }
 
   /** Ask by long polls until there is an answer, at most `timeout` seconds. */
-  async #polled<T>(path: string, timeout: number, signal: AbortSignal | undefined): Promise<Reply<T>> {
+  async #polled<T>(path: string, fits: (body: any) => boolean, timeout: number, signal: AbortSignal | undefined): Promise<Reply<T>> {
     const deadline = Date.now() + timeout * 1000;
     for (;;) {
       const wait = Math.ceil(Math.min(LONGEST_POLL, Math.max(0, (deadline - Date.now()) / 1000)));
-      const reply = await this.#connection.ask<T>({ method: "GET", path, headers: { Prefer: `wait=${wait}` }, wait, signal });
+      const reply = await this.#connection.ask<T>({ method: "GET", path, headers: { Prefer: `wait=${wait}` }, wait, signal, fits });
       const left = (deadline - Date.now()) / 1000;
       if (reply.status !== 202 || left <= 0) return reply;
       await sleep(Math.min(left, reply.retryAfter), signal); // a service that stops answers at once what it holds
@@ -140,12 +143,10 @@ export class Client {
   }
 
   #answered<T>(verdict: Verdict, submitted: unknown, status: Schemas["Status"], state: string, said: string, budget = verdict.max_attempts): Settlement<T> {
-    const result = verdict.tool_result;
-    const metadata = { ...result?.metadata, call_id: verdict.call_id, status, max_attempts: budget };
-    const content = status === "valid" ? "The call is valid." : [said ? onceAnswered(result?.content) : result?.content, said].filter(Boolean).join("\n\n");
-    const toolResult: ToolResult = {
-      role: "tool", name: result?.name ?? "", tool_call_id: result?.tool_call_id ?? "", content, is_error: status !== "valid", metadata,
-    };
+    const result = verdict.tool_result!;
+    const metadata = { ...result.metadata, call_id: verdict.call_id, status, max_attempts: budget };
+    const content = status === "valid" ? "The call is valid." : [said ? onceAnswered(result.content) : result.content, said].filter(Boolean).join("\n\n");
+    const toolResult: ToolResult = { ...result, content, is_error: status !== "valid", metadata };
     if (status === "valid") this.#sent.delete(verdict.call_id); // nobody will correct it any more
     return { status, callId: verdict.call_id, state, arguments: value(submitted) as T, toolResult, isObserved: state === "observed" };
   }
@@ -225,7 +226,7 @@ export class Turn {
 }
 
 /** Leave out that the model is to wait for a person: what they said follows. */
-function onceAnswered(content = ""): string {
+function onceAnswered(content: string): string {
   const waits = [...content.matchAll(/ ?Do not retry it yourself; continue when (?:guidance arrives|you are told (?:how|to))\./g)].at(-1);
   return waits ? content.slice(0, waits.index) + content.slice(waits.index + waits[0].length) : content;
 }
@@ -241,4 +242,32 @@ function value(submitted: unknown): unknown {
 
 function idempotent(): Record<string, string> {
   return { "Idempotency-Key": crypto.randomUUID() };
+}
+
+// What the service's answers hold of all that is read here.
+
+function isVerdict({ call_id, status, state, attempt_number, max_attempts, tool_result }: any): boolean {
+  const told = ["retry", "blocked"].includes(status);
+  return isId(call_id) && typeof state === "string" && [attempt_number, max_attempts].every(Number.isInteger)
+    && (told || status === null || status === "valid" || status === "unavailable")
+    && (isObject(tool_result) ? typeof tool_result["content"] === "string" : !told && !tool_result);
+}
+
+function isWaiting({ call_id, state, guidance, expiry }: any): boolean {
+  return isId(call_id) && typeof state === "string" && ["string", "undefined"].includes(typeof (expiry ?? undefined)) && (!guidance || isGuidance(guidance));
+}
+
+function isGuidance({ decision, text, max_attempts, base, patch }: any): boolean {
+  const isOperation = (each: any) => isObject(each) && [each["op"], each["path"], each["from"] ?? ""].every((name) => typeof name === "string");
+  return ["hint", "corrected", "accept", "reject"].includes(decision) && typeof text === "string" && Number.isInteger(max_attempts)
+    && (!base || Number.isInteger(base.attempt)) && (!patch || (Array.isArray(patch) && patch.every(isOperation)));
+}
+
+function isImport({ registered, refused }: any): boolean {
+  return [registered, refused].every((list) => Array.isArray(list) && list.every(isObject));
+}
+
+/** Tell whether an id can stand in an address. */
+function isId(given: unknown): boolean {
+  return typeof given === "string" && /^[!-~]+$/.test(given);
 }

@@ -1,5 +1,7 @@
 /** JSON Patch (RFC 6902), as far as corrections use it: add, remove, replace, move. */
 
+import { ClientError, isObject } from "./connection.js";
+
 export interface Operation {
   op: string;
   path: string;
@@ -8,7 +10,7 @@ export interface Operation {
 }
 
 /** Raised where a correction does not fit what was sent, or rests on what this client has not sent. */
-export class CorrectionError extends Error {
+export class CorrectionError extends ClientError {
   override name = "CorrectionError";
 }
 
@@ -87,8 +89,4 @@ function take(holder: Holder, pointer: string): unknown {
   if (Array.isArray(parent)) parent.splice(Number(last), 1);
   else delete (parent as Record<string, unknown>)[last];
   return found;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

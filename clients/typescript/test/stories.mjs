@@ -1,7 +1,7 @@
 // What a test asks of the TypeScript client: a story by its name, its input as JSON; its result is printed as JSON.
 import { isStepCount, streamText, tool } from "ai";
 import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
-import { Client, CorrectionError, RefusedError, UnreachableError } from "retrycontract";
+import { Client, ClientError, CorrectionError, RefusedError, UnreachableError, VerdictPendingError } from "retrycontract";
 import { guardTools } from "retrycontract/ai";
 import { z } from "zod";
 
@@ -16,6 +16,15 @@ const stories = {
       const { status, arguments: given, toolResult, state } = await session.settle(tool, `${id}${number}`, output, options);
       found.push({ status, arguments: given, content: toolResult.content, state, id: toolResult.tool_call_id });
     }
+    return found;
+  },
+
+  /** Ask services one after the other, each of which answers once, and tell what went wrong. */
+  async each({ urls }) {
+    const options = { timeout: 0 };
+    const tries = urls.map((url) => () => stories.settle({ outputs: [{}], options, client: { url, patience: 0 } }));
+    const found = [];
+    for (const settle of tries) found.push(await settle().catch(described));
     return found;
   },
 
@@ -64,6 +73,35 @@ const stories = {
     return await session.settle("pay", "c3", output, { signal: controller.signal });
   },
 
+  /** Give a client what only JavaScript can write, and tell what each was refused with. */
+  async odd() {
+    const cycle = {};
+    cycle.self = cycle;
+    let deep = [];
+    for (let depth = 0; depth < 100_000; depth++) deep = [deep];
+    const silent = { toJSON() { throw new Error("no"); } };
+    const made = [null, "http://127.0.0.1:1", { url: 5 }, { url: {} }, { apiKey: 5 }, { apiKey: ["rc_1"] }, { fetch: "fetch" }, { patience: null, apiKey: 1n }];
+    const outputs = [1n, cycle, deep, silent, { at: [1n] }];
+    const client = new Client();
+    const tries = [
+      ...made.map((options) => () => new Client(options)),
+      ...outputs.map((output) => () => client.settle("pay", "c", output)),
+      ...outputs.map((output) => () => client.registerTools([output])),
+      ...[5, {}, new EventTarget()].map((signal) => () => client.settle("pay", "c", {}, { signal })),
+      () => client.settle("pay", 1n, {}),
+      () => client.settle("pay", "c", {}, { session_id: cycle }),
+    ];
+    const found = [];
+    for (const each of tries) {
+      try {
+        found.push(await each());
+      } catch (error) {
+        if (!(error instanceof ClientError)) found.push(`${each}: ${error}`);
+      }
+    }
+    return found;
+  },
+
   patches(cases) {
     return cases.map(([value, operations]) => {
       try {
@@ -76,13 +114,17 @@ const stories = {
   },
 };
 
+function described(error) {
+  const { name, message, status, code, errors } = error;
+  const kinds = { RefusedError, UnreachableError, CorrectionError, VerdictPendingError, ClientError };
+  const kind = Object.keys(kinds).find((each) => error instanceof kinds[each]);
+  return { name, message, status, code, errors, kind };
+}
+
 try {
   const chunks = [];
   for await (const chunk of process.stdin) chunks.push(chunk);
   console.log(JSON.stringify(await stories[process.argv[2]](JSON.parse(Buffer.concat(chunks).toString()))));
 } catch (error) {
-  const { name, message, status, code, errors } = error;
-  const kinds = { RefusedError, UnreachableError, CorrectionError };
-  const kind = Object.keys(kinds).find((each) => error instanceof kinds[each]);
-  console.log(JSON.stringify({ name, message, status, code, errors, kind }));
+  console.log(JSON.stringify(described(error)));
 }
