@@ -167,8 +167,8 @@ def _measured(folder: Path, calls: int, *, quick: bool) -> dict[str, Timing]:
 
 
 def _by_chance(calls: int) -> int:
-    """Give how many of so many calls wait anyway: eight of a thousand of the last two days."""
-    return min(calls * 2 // DAYS * 8 // 1000, WAITING)
+    """Give how many of so many calls wait anyway: six of a thousand of the last two days."""
+    return min(calls * 2 // DAYS * 6 // 1000, WAITING)
 
 
 def _document(few: dict[str, Timing], many: dict[str, Timing], calls: int) -> str:

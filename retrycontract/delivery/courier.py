@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing, suppress
 from datetime import datetime
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import SWITCHING_PROTOCOLS, HTTPConnection, HTTPException, HTTPResponse, parse_headers
 from smtplib import SMTPException
 from threading import Thread
 from typing import Any, TypeVar, assert_never
@@ -59,6 +59,7 @@ POST_SECONDS = 5.0
 MAX_RESPONSE = 4_096  # bytes of an answer that are read; its first words are all that anybody sees
 MAX_SHOWN = 200
 MIN_TELLING = 6  # characters of a part of a path that may be a secret; shorter ones are words such as 'api'
+MAX_INTERIM = 100  # answers before the one that counts
 MAX_ADDRESSES = 3  # tried one after the other
 
 
@@ -101,8 +102,24 @@ def post(
         raise UndeliveredError(f"the webhook cannot be reached: {type(error).__name__}: {error}") from None
 
 
+class LastAnswer(HTTPResponse):
+    """Read past interim answers (RFC 9110, 15.2), which a server or what stands before it may send."""
+
+    def _read_status(self) -> tuple[str, int, str]:
+        """Read the status that counts: by itself the library passes over 100 alone, and over that without end."""
+        for _ in range(MAX_INTERIM):
+            found: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]
+            # Another protocol (101) is an answer, though one that nobody asked for.
+            if not 100 <= found[1] < 200 or found[1] == SWITCHING_PROTOCOLS:
+                return found
+            parse_headers(self.fp)
+        raise UndeliveredError("the webhook gives interim answers without end")
+
+
 class PinnedConnection(HTTPConnection):
     """Connect to the very addresses that were looked up and checked, so that a second answer of DNS changes nothing."""
+
+    response_class = LastAnswer
 
     def __init__(
         self, host: str, port: int | None, *, is_secure: bool, allow_private: bool, resolver: Resolve, seconds: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import ssl
@@ -120,6 +121,45 @@ def test_a_dead_receiver_is_named_without_its_address() -> None:
     assert reason is not None
     assert reason.startswith("the webhook cannot be reached: ConnectionRefusedError")
     assert "canaryPathSecret" not in reason
+
+
+@pytest.mark.parametrize(
+    ("interim", "last", "reason"),
+    [
+        (b"HTTP/1.1 100 Continue\r\n\r\n", b"200 OK", None),
+        (b"HTTP/1.1 102 Processing\r\n\r\n" * 30, b"204 No Content", None),
+        (b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nContent-Length: 5\r\n\r\n", b"202 Accepted", None),
+        (b"HTTP/1.1 103 \r\nTransfer-Encoding: chunked\r\n\r\nHTTP/1.1 100 \r\n\r\n", b"200 OK", None),
+        (b"HTTP/1.1 199 Whatever\r\n\r\n", b"410 Gone", "the webhook answered 410"),
+        (b"HTTP/1.1 103 Early Hints\r\n\r\n", b"302 Found", "the webhook answered 302; redirects are not followed"),
+        # Nobody asked for another protocol, and what follows is no HTTP.
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", b"200 OK", "the webhook answered 101"),
+    ],
+)
+def test_the_answer_is_the_last_one(interim: bytes, last: bytes, reason: str | None) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        said = interim + b"HTTP/1.1 " + last + b"\r\nContent-Length: 0\r\n\r\n"
+        thread = threading.Thread(target=greet_once, args=(server, said))
+        thread.start()
+        assert post(f"http://127.0.0.1:{server.getsockname()[1]}/") == reason
+        thread.join(10)
+
+
+@pytest.mark.parametrize("status", ["100 Continue", "103 Early Hints"])
+def test_interim_answers_that_never_come_to_an_end_are_not_read_for_ever(status: str) -> None:
+    def announce(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection, contextlib.suppress(OSError):
+            while True:
+                connection.sendall(f"HTTP/1.1 {status}\r\n\r\n".encode() * 1_000)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=announce, args=(server,))
+        thread.start()
+        reason = post(f"http://127.0.0.1:{server.getsockname()[1]}/")
+        thread.join(10)
+    assert reason == "the webhook gives interim answers without end"
+    assert not thread.is_alive()
 
 
 @pytest.mark.parametrize("greeting", [b"", b"SSH-2.0-server\r\n", b"HTTP/1.1 abc\r\n\r\n", b"\x00" * 100])

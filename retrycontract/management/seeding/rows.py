@@ -71,18 +71,19 @@ class Planter:
     next_pk: dict[type[Model], int] = field(default_factory=dict)
 
     def plant(self, number: int, *, waiting: int, report: Callable[[int], None]) -> None:
-        """Plant a number of calls, oldest first, so many of which have not ended, and a few more by chance.
+        """Plant a number of calls, oldest first, so many of which wait for a person, and a few more by chance.
 
         `report` is told how many there are after each chunk.
         """
         templates = self._told_and_rolled_back(LEAST_TOOLS + number // CALLS_OF_TOOL + waiting // WAITING_OF_TOOL)
         last = {model: model._default_manager.aggregate(last=Max("pk"))["last"] for model in COPIED}
         self.next_pk = {model: int(pk or 0) + 1 for model, pk in last.items()}
-        closed, still_open = ([story for story in STORIES if story.is_open is is_open] for is_open in (False, True))
+        closed = [story for story in STORIES if not story.is_open]
+        blocked = [story for story in STORIES if story.plot == "xxx"]
         ended = self._spread(
             number - waiting, self.begin, lambda at: STORIES if self.end - at < OPEN_FOR else closed, templates
         )
-        newest = self._spread(waiting, max(self.begin, self.end - OPEN_FOR), lambda _: still_open, templates)
+        newest = self._spread(waiting, max(self.begin, self.end - OPEN_FOR), lambda _: blocked, templates)
         copies = merge(ended, newest, key=itemgetter(0))
         done = 0
         while chunk := list(islice(copies, CHUNK)):
