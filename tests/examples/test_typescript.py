@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,8 @@ import pytest
 
 from retrycontract.contract.patches import PatchError, apply_patch
 from tests.client.lossy_proxy import losing_answers
-from tests.client.scripted import PENDING, RETRY, VALID, WAITING, guided
+from tests.client.scripted import PENDING, RETRY
+from tests.examples.conftest import PACKAGE, built, needs_node, npm, told_by
 from tests.examples.test_recipes import (
     BOOKED,
     RIGHT,
@@ -34,45 +32,16 @@ from tests.serving.desk import Desk
 from tests.serving.service import ROOT, AgentClient, Service
 from tests.serving.threads import eventually
 
-PACKAGE = ROOT / "clients" / "typescript"
 OPENAI = Recipe("../clients/typescript/examples/openai.mjs", openai_says)
 AI_SDK = Recipe("../clients/typescript/examples/ai-sdk.mjs", openai_says)
 BOTH = pytest.mark.parametrize("recipe", [OPENAI, AI_SDK], ids=lambda recipe: Path(recipe.file).name)
-needs_node = [pytest.mark.processes, pytest.mark.soak]
 SECRET = "ghp_" + "Zq8Lw3Xv7Tn2Rk9Yb4Mc6Jd1Hf5Gs0Pu8Ae"
-
-
-def npm(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["npm", *words], cwd=PACKAGE, capture_output=True, text=True, check=False, timeout=600)
-
-
-@pytest.fixture(scope="session")
-def node() -> Path:
-    """Build the package and give Node; a machine without it is no reason to fail: the product needs none."""
-    found = shutil.which("node")
-    if not (found and shutil.which("npm")):
-        pytest.skip("Node and npm are not on this machine")
-    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
-    if tuple(map(int, version.strip().lstrip("v").split(".")[:2])) < (20, 3):
-        pytest.skip(f"Node {version.strip()} is older than 20.3")
-    stamp, wanted = PACKAGE / "node_modules" / "installed", (PACKAGE / "package-lock.json").read_text(encoding="utf-8")
-    if not (stamp.exists() and stamp.read_text(encoding="utf-8") == wanted):
-        done = npm("ci")
-        if done.returncode:
-            pytest.skip(f"the package's tools cannot be installed: {done.stderr.strip()[-300:]}")
-        stamp.write_text(wanted, encoding="utf-8")
-    built = npm("run", "build")
-    assert built.returncode == 0, built.stdout
-    return Path(found)
 
 
 ADDRESSES = [
     "127.0.0.1:8000", "ftp://a", "http://me:hunter2@a", "http://[::1", "http://a b", "http://a\n.b", "http://a/?x", "/",
     "http://a:99999", "http://a/api/v1/",
 ]  # fmt: skip
-
-
-built = [*needs_node, pytest.mark.usefixtures("node")]
 
 
 @pytest.fixture
@@ -83,23 +52,6 @@ def stage(service: Service, keys: Iterator[str], desk: Desk, node: Path) -> Stag
 def tell(stage: Stage, story: str, told: Any, **environment: str) -> Any:
     """Have the client tell a story, and give its result."""
     return told_by(stage.python, story, told, stage.service.url, **{"RETRYCONTRACT_API_KEY": stage.key} | environment)
-
-
-def told_by(node: Path, story: str, told: Any, url: str, **environment: str) -> Any:
-    """Have the client tell a story of whatever stands at an address."""
-    kept = os.environ | {"RETRYCONTRACT_URL": url, "RETRYCONTRACT_API_KEY": "rc_1_key"}
-    command = [node, PACKAGE / "test" / "stories.mjs", story]
-    done = subprocess.run(
-        command,
-        input=json.dumps(told),
-        env=kept | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def test_the_types_name_all_that_the_service_describes() -> None:
@@ -325,81 +277,6 @@ class TestSettle:
         assert "hunter2" not in json.dumps(found)
         assert found["message"].startswith(said)
         assert "rc_" not in found["message"]
-
-
-GUIDED = guided(base=None)["guidance"]
-BLOCKED = RETRY | {"state": "blocked", "status": "blocked"}
-# What else may stand at the service's address, or another version of it: verdicts, waits and problems by turns.
-VERDICTS: list[Any] = [
-    None, [], [RETRY], {}, "ok", 5, True,
-    *(RETRY | {name: each} for name in ("call_id", "attempt_number", "max_attempts", "state") for each in (None, [])),
-    *(RETRY | {"status": given} for given in ("great", "", 5, {}, ["retry"])),
-    *(RETRY | {"tool_result": given} for given in (None, [], "text", 5, {}, {"content": None}, {"content": ["a"]})),
-    RETRY | {"call_id": ""}, RETRY | {"call_id": "\ud83d"}, RETRY | {"call_id": "a b"}, VALID | {"tool_result": "text"},
-]  # fmt: skip
-WAITS: list[Any] = [
-    None, [], {}, 5, WAITING | {"state": None}, WAITING | {"guidance": "yes"}, WAITING | {"guidance": []},
-    WAITING | {"expiry": {}},
-    *(WAITING | {"guidance": GUIDED | {name: given}} for name, given in [
-        ("decision", None), ("decision", "maybe"), ("text", None), ("text", {}), ("max_attempts", "5"), ("base", "1"),
-    ]),
-    *(WAITING | {"guidance": GUIDED | {"decision": "corrected", "patch": given}} for given in [
-        "x", {}, [None], [5], [[]], [{"op": "add"}], [{"op": "add", "path": 1}], [{"op": 1, "path": ""}],
-        [{"op": "move", "path": "/a", "from": {}}],
-    ]),
-]  # fmt: skip
-PROBLEMS: list[Any] = [
-    None, [], "no", 5, {"detail": {"toString": 1}}, {"title": []}, {"code": {"toString": None}}, {"errors": 5},
-    {"errors": [None, 5, {"detail": {"toString": 1}}]}, {"candidates": [{"toString": 1}, 5]}, {"candidates": "a"},
-]  # fmt: skip
-
-
-class TestOddAnswers:
-    pytestmark = built
-
-    def test_an_answer_that_is_none_of_the_services_is_an_error_that_says_so(self, node: Path) -> None:
-        cases: list[tuple[list[Any], str]] = [
-            *(([(200, each)], "with something else than it should") for each in VERDICTS),
-            *(([(202, PENDING), (200, each)], "with something else than it should") for each in VERDICTS),
-            *(([(200, BLOCKED), (200, each)], "with something else than it should") for each in WAITS),
-            *(([(status, each)], f"{status}: ") for status in (403, 409, 500) for each in PROBLEMS),
-            ([(202, PENDING), (200, PENDING | {"state": "cancelled"})], "ended (cancelled) before its verdict"),
-            ([(202, PENDING)], "has no verdict yet"),
-        ]
-        with ExitStack() as stack:
-            urls = [stack.enter_context(answering(*answers)).url for answers, _ in cases]
-            found = told_by(node, "each", {"urls": urls}, urls[0])
-        kinds = ("ClientError", "RefusedError", "VerdictPendingError")
-        told = [isinstance(each, dict) and each.get("kind") in kinds and each["message"] for each in found]
-        assert [
-            (case, each) for (case, said), each, text in zip(cases, found, told, strict=True) if said not in str(text)
-        ] == []
-
-    @pytest.mark.parametrize(
-        "given", [None, [], {}, {"registered": [], "refused": None}, {"registered": 1, "refused": [1]}]
-    )
-    def test_tools_are_registered_where_the_service_says_so(self, node: Path, given: Any) -> None:
-        with answering((200, given)) as wire:
-            found = told_by(node, "guarded", {"inputs": [{}]}, wire.url)
-        assert (found["kind"], "something else" in found["message"]) == ("ClientError", True)
-
-    def test_a_tool_that_the_service_refuses_is_an_error_of_the_client(self, node: Path) -> None:
-        refused = {"name": "book", "pointer": "", "code": "x", "detail": "No such draft."}
-        with answering((200, {"registered": [], "refused": [refused]})) as wire:
-            found = told_by(node, "guarded", {"inputs": [{}]}, wire.url)
-        assert (found["kind"], found["message"]) == (
-            "ClientError",
-            "book cannot be registered as a tool: No such draft.",
-        )
-
-    def test_what_is_valid_is_told_under_the_id_that_was_sent(self, node: Path) -> None:
-        with answering((200, VALID)) as wire:
-            (found,) = told_by(node, "settle", {"outputs": [{}]}, wire.url)
-        assert (found["status"], found["id"], found["content"]) == ("valid", "c0", "The call is valid.")
-
-    def test_what_no_json_can_hold_and_options_that_are_none_are_errors_of_the_client(self, node: Path) -> None:
-        with answering((200, VALID)) as wire:
-            assert told_by(node, "odd", {}, wire.url) == []
 
 
 PATCHES: list[tuple[Any, list[dict[str, Any]]]] = [
