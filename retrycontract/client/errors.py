@@ -124,7 +124,12 @@ class ConflictError(RefusedError):
 
 
 class TooLargeError(RefusedError):
-    """Raised when a request is larger than the service takes."""
+    """Raised when a request is larger than the service takes, without its output, too; `limit` in bytes, or None."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply)
+        limit = _problem(reply).get("limit")
+        self.limit = limit if isinstance(limit, int) else None
 
 
 class UnavailableError(RefusedError):

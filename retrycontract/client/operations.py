@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypedDict
 from urllib.parse import quote, urlencode
 
 from retrycontract.client import reading
-from retrycontract.client.errors import CorrectionError, UnreachableError, refusal
+from retrycontract.client.errors import CorrectionError, TooLargeError, UnreachableError, refusal
 from retrycontract.client.exchange import Conversation, Lost, Patience, Reply, Request, Submissions, T, a_time
 from retrycontract.client.guarding import tool_list
 from retrycontract.client.results import (
@@ -43,6 +43,7 @@ MAX_POINTER = 1_000
 OURS = frozenset({"keyword", "patch"})  # what an agent does not say of its own errors
 # As the service takes or keeps them.
 LONGEST_TEXTS = {"callback_error": MAX_OWN_WORDS, "prompt": MAX_WORDS, "said": MAX_WORDS}
+SEND_LESS = "send a shorter one, or several smaller ones"
 LONGEST_POLL = 50  # seconds; proxies cut what is silent for 60
 
 
@@ -148,7 +149,13 @@ class Operations:
         # consequence.
         trace = body.pop("traceparent", None)
         headers = {"Prefer": "wait=0", "Idempotency-Key": self.new_key()} | ({"traceparent": trace} if trace else {})
-        reply = yield from self._asked(_post("/calls", body, **headers))
+        asked = _post("/calls", body, **headers)
+        try:
+            reply = yield from self._asked(asked)
+        except TooLargeError as error:  # the model's mistake, unless all the rest is too large as well
+            body = {name: value for name, value in body.items() if name != "raw"} | _too_large(asked, error)
+            arguments = None
+            reply = yield from self._asked(_post("/calls", body, **headers | {"Idempotency-Key": self.new_key()}))
         call_id, number = self._read(reply, reading.place)
         # Whatever the verdict: a correction comes as a patch of exactly this text, since redacted values never travel
         # back.
@@ -306,6 +313,13 @@ def _written(value: Any) -> str:
 
 def _output(arguments: Any) -> dict[str, Any]:
     return {"raw": _text(arguments)} if isinstance(arguments, str | bytes) else {"arguments": arguments}
+
+
+def _too_large(asked: Request, refused: TooLargeError) -> dict[str, Any]:
+    """Give what is submitted in the place of an output that no request can hold: none, and the reason."""
+    most = f", and the service takes at most {refused.limit:,}" if refused.limit else ", more than the service takes"
+    told = f"it is too large to be checked: with what goes along it has {len(asked.body or b''):,} bytes{most}"
+    return {"arguments": None, "callback_error": [{"message": told, "hint": SEND_LESS}]}
 
 
 def _text(arguments: Any) -> str:

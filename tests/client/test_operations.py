@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from retrycontract.client import AsyncClient, Client, CorrectionError, Outcome, UnexpectedAnswerError
+from retrycontract.client import AsyncClient, Client, CorrectionError, Outcome, TooLargeError, UnexpectedAnswerError
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.lifecycle import CallState, Status
-from tests.client.scripted import ERROR, KEY, PENDING, RETRY, VALID, WAITING, Script, answer, guided
+from tests.client.scripted import ERROR, KEY, PENDING, RETRY, VALID, WAITING, Script, answer, guided, problem
 
 if TYPE_CHECKING:
     from tests.client.conftest import Scripted
@@ -48,6 +48,41 @@ def test_a_submission_carries_what_was_given_and_nothing_else(scripted: Scripted
     assert headers["content-type"] == "application/json"
     assert headers["prefer"] == "wait=0", "what changes something is never held: its answer could be lost"
     assert len(headers["idempotency-key"]) == 36
+
+
+@pytest.mark.parametrize(
+    ("refusal", "most"),
+    [
+        (problem(413, "body-too-large", limit=1_000), ", and the service takes at most 1,000"),
+        (problem(413, "body-too-large", limit="1000"), ", more than the service takes"),
+        (httpx2.Response(413, content=b"<html>"), ", more than the service takes"),
+    ],
+)
+@pytest.mark.parametrize("output", [{"mode": "r" * 2_000}, "{" * 2_000], ids=["parsed", "text"])
+def test_what_is_too_large_is_submitted_as_no_output_with_the_reason(
+    scripted: Scripted, refusal: httpx2.Response, most: str, output: Any
+) -> None:
+    service = scripted(refusal, answer(200, RETRY))
+    with service.client() as client:
+        found = client.submit("open", "t1", output, session_id="s", callback_error="It is odd.", model="m")
+    assert found.status == "retry"
+    _, told = service.bodies
+    size = len(service.requests[0].content)
+    assert told == {
+        "tool": "open", "tool_call_id": "t1", "session_id": "s", "model": "m", "arguments": None, "callback_error": [{
+            "message": f"it is too large to be checked: with what goes along it has {size:,} bytes{most}",
+            "hint": "send a shorter one, or several smaller ones",
+        }],
+    }  # fmt: skip
+    keys = {request.headers["idempotency-key"] for request in service.requests}
+    assert len(keys) == 2, "a key stands for one body"
+
+
+def test_what_is_too_large_without_its_output_is_refused(scripted: Scripted) -> None:
+    service = scripted(problem(413, "body-too-large", limit=1_000))
+    with service.client() as client, pytest.raises(TooLargeError):
+        client.submit("open", **ATTEMPT, context={"goal": "x" * 5_000})
+    assert len(service.requests) == 2
 
 
 def test_what_is_told_of_an_attempt_is_short_enough_and_utf_8(scripted: Scripted) -> None:

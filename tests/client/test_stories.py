@@ -72,6 +72,16 @@ def answered(desk: Desk, client: Any, call: Any, **fields: str) -> Any:
         return found.result(60)
 
 
+def test_an_output_that_is_too_large_counts_and_asks_a_person_in_the_end(client: Any, desk: Desk) -> None:
+    outcome = blocked(client, {"path": "/" + "x" * 3_000_000})
+    told = outcome.tool_result.content
+    assert re.search(r"it is too large to be checked: .* has 3,000,\d{3} bytes, .* at most 2,097,152", told), told
+    assert client.submit("open_file", "t4", "x" * 3_000_000).status == "retry"
+    guidance = answered(desk, client, outcome, decision="corrected", arguments=json.dumps(RIGHT))
+    assert guidance.arguments == RIGHT
+    assert client.submit("open_file", "t5", guidance.arguments, call_id=outcome.call_id).status == "valid"
+
+
 def test_a_stuck_agent_gets_a_hint_and_finishes(client: Any, desk: Desk) -> None:
     outcome = blocked(client)
     guidance = answered(desk, client, outcome, text="Absolute paths only.", grant="2")

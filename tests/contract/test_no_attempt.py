@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from retrycontract import ErrorCode, RetryContract, Tool, ValueSanitizer
+from retrycontract import ErrorCode, RetryContract, Tool, ValidationError, ValueSanitizer
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.outputs import Kind
@@ -323,6 +323,13 @@ def test_a_statement_with_a_mistake_is_no_talk(name: str, answer: str, is_attemp
 
 def test_thoughts_before_arguments_are_no_mistake() -> None:
     assert outcome('<think>{"path": 1}</think>{"path": "a"}').arguments == {"path": "a"}
+
+
+def test_why_there_is_no_output_may_say_what_to_do() -> None:
+    large = ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, "", "it is too large", hint="send less")
+    told = outcome(None, callback_error=[large]).tool_result.content
+    assert "There is no output: it is too large" in told
+    assert "Please send less." in told
 
 
 def test_words_that_hold_the_output_are_told_so() -> None:

@@ -214,6 +214,13 @@ class TestSettle:
             (found,) = tell(stage, "settle", {"outputs": [{}], "id": "c" * 5_000}, RETRYCONTRACT_URL=wire.url)
         assert (found["status"], found["id"]) == ("retry", "c" * 5_000 + "0")
 
+    @pytest.mark.parametrize("output", ["x" * 5_000_000, {"amount": "x" * 5_000_000}], ids=["text", "value"])
+    def test_an_output_that_is_larger_than_a_request_is_a_failed_attempt(self, stage: Stage, output: Any) -> None:
+        (found,) = tell(stage, "settle", {"outputs": [output]})
+        assert found["status"] == "retry"
+        assert re.search(r"too large to be checked: .* has 5,000,\d{3} bytes, .* at most 2,097,152", found["content"])
+        assert [call["attempts_made"] for call in stage.calls] == [1]
+
     def test_an_attempt_whose_answer_is_lost_counts_once(self, stage: Stage) -> None:
         with losing_answers(stage.service.port) as proxy:
             proxy.lost = 2
@@ -259,7 +266,7 @@ class TestSettle:
                 "RefusedError",
                 "422: Correct the fields named in 'errors' and send it again.\n  /session_id: ",
             ),
-            ({"outputs": ["x" * 5_000_000]}, {}, "RefusedError", "413: "),
+            ({"options": {"context": {"goal": "x" * 5_000_000}}}, {}, "RefusedError", "413: "),
             ({"options": {"timeout": "soon"}}, {}, "ClientError", "timeout is a number of seconds"),
             ({"options": {"timeout": -1}}, {}, "ClientError", "timeout is a number of seconds"),
             ({"client": {"patience": "long"}}, {}, "ClientError", "patience is a number of seconds"),

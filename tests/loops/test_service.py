@@ -112,6 +112,22 @@ def scripted(flavour: str) -> Callable[..., Script]:
     return lambda *answers: Script(flavour, list(answers))
 
 
+HUGE = "x" * 3_000_000  # more than the service takes in one request
+
+
+def test_an_output_that_is_larger_than_a_request_is_a_failed_attempt(
+    bench: Bench, scripted: Callable[..., Script]
+) -> None:
+    script = scripted(RIGHT.replace("stop", HUGE), RIGHT)
+    assert bench.run(script, "respond_with_correction", ASKED, **PLACE) == DONE
+    assert "it is too large to be checked" in json.dumps(script.seen[1], default=str)
+    script = scripted(submitting({"total": 1, "note": HUGE}), submitting({"total": 1}))
+    found, _ = bench.run(script, "extract", SCHEMA, "Read it.")
+    assert found == {"total": 1}
+    assert "it is too large to be checked" in json.dumps(script.seen[1], default=str)
+    assert [[attempt["is_valid"] for attempt in call["attempts"]] for call in bench.calls] == [[False, True]] * 2
+
+
 def test_every_reply_is_stored_and_a_corrected_call_is_valid(bench: Bench, scripted: Callable[..., Script]) -> None:
     script = scripted(MALFORMED, f"```json\n{WRONG}\n```", f"Sure: {RIGHT}")
     assert bench.run(script, "respond_with_correction", ASKED, **PLACE) == DONE

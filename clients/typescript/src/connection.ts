@@ -56,6 +56,8 @@ export class RefusedError extends ClientError {
   readonly detail: string;
   readonly errors: readonly Fault[];
   readonly candidates: readonly string[];
+  /** Of a request that was too large: how many bytes one may have. */
+  readonly limit: number | undefined;
 
   constructor(status: number, problem: Record<string, unknown>) {
     const detail = text(problem["detail"]) || text(problem["title"]) || "no reason was given";
@@ -64,6 +66,7 @@ export class RefusedError extends ClientError {
     super([`${status}: ${detail}`, ...errors.map((each) => `  ${each.pointer || "(root)"}: ${each.detail}`)].join("\n"));
     this.errors = errors;
     this.status = status;
+    this.limit = Number.isInteger(problem["limit"]) ? Number(problem["limit"]) : undefined;
     this.code = text(problem["code"]);
     this.detail = detail;
     this.candidates = Array.isArray(problem["candidates"]) ? problem["candidates"].map(text) : [];

@@ -112,22 +112,33 @@ export class Client {
   ): Promise<Verdict> {
     const text = typeof given === "string" ? given : undefined; // JSON carries half a character, too: it gets a verdict
     const output = text === undefined ? { arguments: given ?? null } : { raw: text };
-    const reply = await this.#connection.ask<Verdict>({
+    const body = { ...details, tool, tool_call_id: toolCallId };
+    const asking = (output: Record<string, unknown>) => this.#connection.ask<Verdict>({
       method: "POST",
       path: "/calls",
-      body: { ...details, tool, tool_call_id: toolCallId, ...output },
+      body: { ...body, ...output },
       headers: { ...idempotent(), Prefer: `wait=${LONGEST_POLL}` },
       wait: LONGEST_POLL,
       signal,
       fits: isVerdict,
     });
-    this.#keep(reply.body.call_id, reply.body.attempt_number, text ?? written(given ?? null));
+    let sent = text ?? written(given ?? null);
+    const reply = await asking(output).catch((error: unknown) => {
+      if (!(error instanceof RefusedError && error.status === 413)) throw error;
+      // The model's mistake, unless all the rest is too large as well.
+      const most = error.limit === undefined ? ", more than the service takes" : `, and the service takes at most ${error.limit.toLocaleString("en")}`;
+      const size = new Blob([written({ ...body, ...output })]).size.toLocaleString("en");
+      const message = `it is too large to be checked: with what goes along it has ${size} bytes${most}`;
+      sent = "null";
+      return asking({ arguments: null, callback_error: [{ message, hint: "send a shorter one, or several smaller ones" }] });
+    });
+    this.#keep(reply.body.call_id, reply.body.attempt_number, sent);
     const path = `/calls/${encodeURIComponent(reply.body.call_id)}/wait?for=verdict&attempt=${reply.body.attempt_number}`;
-    const { body } = reply.body.status !== null ? reply : await this.#polled<Verdict>(path, isVerdict, timeout, signal);
-    if (body.status === null) throw new VerdictPendingError(body.call_id, body.state);
+    const verdict = reply.body.status !== null ? reply.body : (await this.#polled<Verdict>(path, isVerdict, timeout, signal)).body;
+    if (verdict.status === null) throw new VerdictPendingError(verdict.call_id, verdict.state);
     // Of a long id the service keeps less, and it has nothing to say of what is valid.
-    body.tool_result = { role: "tool", name: tool, content: "", is_error: false, metadata: {}, ...body.tool_result, tool_call_id: toolCallId };
-    return body;
+    verdict.tool_result = { role: "tool", name: tool, content: "", is_error: false, metadata: {}, ...verdict.tool_result, tool_call_id: toolCallId };
+    return verdict;
   }
 
   /** Ask by long polls until there is an answer, at most `timeout` seconds. */

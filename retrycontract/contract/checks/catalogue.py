@@ -35,9 +35,14 @@ CONFORMING = "send the JSON of your text, which conforms, where the output is du
 
 
 def no_output(
-    reason: str, sanitizer: ValueSanitizer, *, said: str | None = None, tool: CompiledTool | None = None
+    reason: str,
+    sanitizer: ValueSanitizer,
+    *,
+    said: str | None = None,
+    tool: CompiledTool | None = None,
+    hint: str = WHOLE_VALUE,
 ) -> Findings:
-    """Report an attempt that gave no output at all; `said` is what the model said instead.
+    """Report an attempt that gave no output at all; `said` is what the model said instead, `hint` what it is to do.
 
     Where that is the output itself, only in the wrong place, the model is told so, with what is wrong with it.
     """
@@ -47,11 +52,11 @@ def no_output(
         return Findings((_missing(declined, kind, because=safe(reason, sanitizer)),))
     within = _value_in(said or "") if tool is not None and kind is not Kind.SOURCE_FILE else None
     if within is None or tool is None:
-        return Findings((_without(safe(reason, sanitizer), WHOLE_VALUE),))
+        return Findings((_without(safe(reason, sanitizer), hint),))
     found: Findings = (tool.check or check_arguments)(within, tool, sanitizer)
     if found.is_valid:
         return Findings((_without(safe(reason, sanitizer), CONFORMING),))
-    return Findings(in_order([_without(safe(reason, sanitizer), WHOLE_VALUE), *found.errors]))
+    return Findings(in_order([_without(safe(reason, sanitizer), hint), *found.errors]))
 
 
 def instead_of_output(output: Any, findings: Findings, kind: Kind) -> Findings:

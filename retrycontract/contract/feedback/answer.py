@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from retrycontract.contract.checks.catalogue import CHECKS, Check, instead_of_output, no_output
+from retrycontract.contract.checks.catalogue import CHECKS, WHOLE_VALUE, Check, instead_of_output, no_output
 from retrycontract.contract.checks.failure import Findings
-from retrycontract.contract.checks.reading import read_output
+from retrycontract.contract.checks.reading import read_output, safe
 from retrycontract.contract.checks.sensitive_places import marks_of, secret_values, sensitive_pointers
 from retrycontract.contract.checks.tool_arguments import Rejection, rejections, unknown_tool
 from retrycontract.contract.configuration import RetryConfiguration
@@ -82,9 +82,10 @@ def examine(
     if output is None and callback_error is not None:
         told = callback_error
         reason = told if isinstance(told, str) else "; ".join(error.message for error in told)
+        hints = [] if isinstance(told, str) else [safe(error.hint, sanitizer) for error in told if error.hint]
         if tool is not None:
             sanitizer = sanitizer.for_schema(marks_of(tool.schema.index))
-        return no_output(reason, sanitizer, said=said, tool=tool)
+        return no_output(reason, sanitizer, said=said, tool=tool, hint=hints[0] if hints else WHOLE_VALUE)
     if tool is None:
         value, fault = read_output(output)
         errors = unknown_tool(tool_name, known_tools, sanitizer).errors
