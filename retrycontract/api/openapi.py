@@ -133,7 +133,14 @@ def _refuse_unfilled(session_id: str) -> str:
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 # What others name their things by has no length that is known here: `safe_identifier` gives what is kept of it.
 GivenId = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00-\x1f\x7f]*$")]
-ProvidersId = Annotated[str, StringConstraints(min_length=1)]  # no agent can choose it, so whatever it holds is taken
+# Any text is taken, also one that holds half a character, which pydantic refuses.
+_AS_IT_IS = WrapValidator(lambda given, check: given if given and isinstance(given, str) else check(given))
+# No agent can choose these, and what a model has written gets a verdict.
+ProvidersId = Annotated[
+    str, WithJsonSchema({"type": "string", "minLength": 1}), _AS_IT_IS, StringConstraints(min_length=1)
+]
+ModelsName = Annotated[str, WithJsonSchema({"type": "string"}), _AS_IT_IS]
+AnyText = Annotated[str | None, WithJsonSchema({"type": "string"}), _AS_IT_IS]
 _NOT_BLANK = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
 SessionId = Annotated[str, StringConstraints(min_length=1, pattern=_NOT_BLANK), AfterValidator(_refuse_unfilled)]
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -152,12 +159,6 @@ PLACED: dict[str, Any] = {
     },
 }
 
-# Any text gets a verdict, also one that holds half a character, which pydantic does not take.
-AnyText = Annotated[
-    str | None,
-    WithJsonSchema({"type": "string"}),
-    WrapValidator(lambda given, check: given if isinstance(given, str) else check(given)),
-]
 OwnWords = Annotated[str, StringConstraints(min_length=1, max_length=4_000)]
 # The largest whole number that every reader of JSON keeps exactly (RFC 8259, 6).
 MAX_TURN = 2**53 - 1

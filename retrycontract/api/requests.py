@@ -114,6 +114,7 @@ SUBMIT_WORK, TOOLS_WORK = ApiKeyAuth(Scope.SUBMIT, causes_work=True), ApiKeyAuth
 
 MAX_REASON = 200  # characters; a reason may name a key
 HALVES: Final = (FaultKind.SURROGATE, FaultKind.ENCODING)  # what a text has that was cut inside a character
+AS_WRITTEN: Final = frozenset(("raw", "tool", "tool_call_id"))  # by a model or its provider: half a character stays
 # Models' and people's words, often cut: nothing of them is judged, so that what is half a character is only replaced.
 WORDS: Final = frozenset(("said", "prompt", "callback_error", "context", "api_error"))
 
@@ -150,7 +151,7 @@ def _read(name: str, text: str) -> tuple[Any, JsonFault | None]:
     value, fault = parse_json(text)
     if fault is None or fault.kind not in HALVES:
         return value, fault
-    if name == "raw" and text.startswith('"'):
+    if name in AS_WRITTEN and text.startswith('"'):
         return json.loads(text), None
     return parse_json(with_whole_characters(text)) if name in WORDS else (value, fault)
 

@@ -28,6 +28,7 @@ from retrycontract.api.openapi import (
     GivenId,
     Identifier,
     InputSchema,
+    ModelsName,
     OwnWords,
     ProvidersId,
     Seconds,
@@ -132,7 +133,7 @@ class CallIn(WithOutput):
     )
 
     kind: Kinds = Field("tool_call", description="As the tool is registered; agent_response needs task_id and turn.")
-    tool: ToolName
+    tool: ModelsName = Field(description="One that is not registered is the model's mistake, and gets a verdict.")
     tool_call_id: ProvidersId = Field(description="The provider's id; the ToolResult bears it.")
     call_id: Identifier | None = Field(None, description="Our id of the call that this attempt continues.")
     session_id: SessionId | None = None

@@ -18,9 +18,10 @@ OPTIONAL: Final = ("call_id", "session_id", "turn", "task_id", "correlation_id",
                    "kind", "feedback")  # fmt: skip
 TEXTS: Final = ("tool", "tool_call_id", "call_id", "session_id", "task_id", "correlation_id", "finish_reason",
                 "callback_error", "model", "prompt", "said", "version", "render", "kind", "raw")  # fmt: skip
-FREE: Final = ("prompt", "said", "raw")  # any text at all, of any length: it is shortened, or judged
+# Any text at all, of any length: it is shortened, or judged.
+FREE: Final = ("prompt", "said", "raw", "tool", "tool_call_id")
 # Of these a short form is kept, however long they are.
-IDS: Final = ("tool_call_id", "task_id", "correlation_id")
+IDS: Final = ("task_id", "correlation_id")
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def characters() -> Family:
            "NUL": "\\u0000", "a line break": "\\n", "an escape": "\\u001b[31m"}  # fmt: skip
     for what, text in odd.items():
         for name in TEXTS:
-            is_taken = name in (*FREE, "callback_error") or (name == "tool_call_id" and "surrogate" not in what)
+            is_taken = name in (*FREE, "callback_error")
             right = JUDGED if is_taken else frozenset({400, 422})
             yield f"{what} in {name}", post(member(name, f'"a{text}b"'.encode()), right)
         yield f"{what} in a key", post(f'{{"tool{text}": 1}}'.encode(), frozenset({400, 422}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import random
+import re
 from urllib.parse import quote
 
 import pytest
@@ -22,6 +23,7 @@ IDS_OF_PROVIDERS = {
     "signed": SIGNED, "201": "i" * 201, "lines": "call_1\r\ncall_2", "NUL": "a\x00b", "blank": " ",
     "of marks": "e\u0301" * 300, "shown from right to left": "\u202e" * 250, "words": "调用" * 150,
     "a secret at its end": "x" * 300 + TOKEN,
+    "half a character": "call_\ud83d", "a byte of another code": "call_\udce9",
 }  # fmt: skip
 EACH_ID = pytest.mark.parametrize("own_id", IDS_OF_PROVIDERS.values(), ids=IDS_OF_PROVIDERS)
 
@@ -49,6 +51,21 @@ def test_an_id_is_the_providers_whatever_its_length_and_signs_and_continues_its_
     kept = door.get(f"/calls/{reply.body['call_id']}").body["attempts"][0]["tool_call_id"]
     assert len(kept) <= 200
     assert kept.isprintable()
+
+
+@pytest.mark.parametrize("name", [*IDS_OF_PROVIDERS.values(), ""], ids=[*IDS_OF_PROVIDERS, "none"])
+def test_a_name_that_a_model_made_up_is_an_unknown_tool_whatever_it_is(door: Door, name: str) -> None:
+    make_tool(door.agent)
+    first = door.submit(WRONG, tool=name, session_id="s", turn=1)
+    again = door.submit(WRONG, tool=name, session_id="s", turn=2, tool_call_id="t2")
+    assert (first.status, again.status) == (200, 200), first.text
+    assert (again.body["call_id"], again.body["attempt"]) == (first.body["call_id"], 2)
+    assert "the only tool is 'deploy'" in first.body["tool_result"]["content"]
+    kept = door.get(f"/calls/{first.body['call_id']}").body["tool"]
+    assert 0 < len(kept.strip()) <= len(kept) <= 300
+    assert not re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", kept)
+    (listed,) = door.get(f"/calls?tool={quote(kept)}").body["calls"]
+    assert listed["call_id"] == first.body["call_id"]
 
 
 @pytest.mark.usefixtures("by_a_worker")

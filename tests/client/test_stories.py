@@ -72,6 +72,19 @@ def answered(desk: Desk, client: Any, call: Any, **fields: str) -> Any:
         return found.result(60)
 
 
+@pytest.mark.parametrize("name", ["x" * 2_000, "", "open\nfile", "open_file\ud83d", "打开" * 200])
+def test_a_name_that_a_model_made_up_is_told_to_be_none(client: Any, name: str) -> None:
+    outcome = client.settle(name, "t1", RIGHT)
+    assert (outcome.status, outcome.attempt) == ("retry", 1)
+    assert "the only tool is 'open_file'" in outcome.tool_result.content
+
+
+@pytest.mark.parametrize("own_id", ["call_\ud83d", "\u202e\x00"])
+def test_an_id_of_a_provider_comes_back_as_it_was(client: Any, own_id: str) -> None:
+    outcome = client.submit("open_file", own_id, WRONG)
+    assert (outcome.status, outcome.tool_result.tool_call_id) == ("retry", own_id)
+
+
 def test_an_output_that_is_too_large_counts_and_asks_a_person_in_the_end(client: Any, desk: Desk) -> None:
     outcome = blocked(client, {"path": "/" + "x" * 3_000_000})
     told = outcome.tool_result.content

@@ -466,7 +466,10 @@ export interface components {
              * @enum {string}
              */
             kind: "tool_call" | "agent_response" | "extraction" | "source_file";
-            /** Tool */
+            /**
+             * Tool
+             * @description One that is not registered is the model's mistake, and gets a verdict.
+             */
             tool: string;
             /**
              * Tool Call Id

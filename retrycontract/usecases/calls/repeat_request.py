@@ -20,7 +20,9 @@ from retrycontract.usecases.tools.contracts import sanitizer
 MAX_IDENTIFIER = 200  # as the columns and the API have it
 MAX_TOOL_NAME = 300
 REDACTED = "[REDACTED: IDENTIFIER]"
-CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # PostgreSQL keeps no NUL, and lists have one line for each
+# PostgreSQL keeps no NUL, no database half a character, and lists have one line for each.
+UNKEPT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+NO_NAME = "(no name)"
 HASH_DIGITS = 16  # 64 bits: of a million secrets no two meet
 IDENTIFIER = "identifier"  # what was sealed for another purpose is none
 
@@ -39,7 +41,7 @@ def safe_identifier(text: str | None, limit: int = MAX_IDENTIFIER) -> str | None
         return None
     redact = sanitizer().redact_identifier
     redacted = redact(text)
-    if redacted == text and len(text) <= limit and not CONTROL.search(text):
+    if redacted == text and len(text) <= limit and not UNKEPT.search(text):
         return text
     digits = keyed_hash(text)[:HASH_DIGITS]
     safe = f"{elide_middle(visible(redacted), limit - HASH_DIGITS - 1)}-{digits}"
@@ -48,16 +50,14 @@ def safe_identifier(text: str | None, limit: int = MAX_IDENTIFIER) -> str | None
 
 
 def safe_tool_name(name: str) -> str:
-    """Give a tool's name as it may be stored, shown and compared."""
-    return safe_identifier(name, MAX_TOOL_NAME)
+    """Give a tool's name as it may be stored, shown and compared; a model may make up any, and also none."""
+    return safe_identifier(name, MAX_TOOL_NAME) if name.strip() else NO_NAME
 
 
 def safe_query(asked: dict[str, Any]) -> dict[str, Any]:
     """Give what was looked for as an address may repeat it: every text in the form in which it is stored."""
     return {
-        name: safe_identifier(value, MAX_TOOL_NAME if name == "tool" else MAX_IDENTIFIER)
-        if isinstance(value, str)
-        else value
+        name: (safe_tool_name if name == "tool" else safe_identifier)(value) if isinstance(value, str) else value
         for name, value in asked.items()
     }
 
