@@ -12,11 +12,12 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from retrycontract.contract.feedback.tool_result import ToolResult
-from retrycontract.contract.outputs.json_text import depth_of, members_of, read_json
+from retrycontract.contract.outputs.json_text import depth_of, end_of_value, members_of, read_json
 from retrycontract.judging import as_text
 
 ENVELOPE: Final = "io.modelcontextprotocol/"  # what a client of the stateless protocol (2026) sends with every request
@@ -158,7 +159,7 @@ class Message:
 
 def read_line(text: str) -> list[Message] | Message | None:
     """Read a message or a batch; None for JSON that is neither. Raises UnreadableMessageError."""
-    value = _read(text)
+    value = _outline(text)
     if isinstance(value, dict):
         return Message(text, value)
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
@@ -171,7 +172,7 @@ def read_line(text: str) -> list[Message] | Message | None:
 
 def read_message(text: str) -> Message:
     """Read what was put together here."""
-    return Message(text, _read(text))
+    return Message(text, _outline(text))
 
 
 def key_of(request_id: Any) -> str:
@@ -186,7 +187,7 @@ def output_at(text: str, *path: str) -> Any:
 
 
 def _as_judged(text: str, start: int) -> Any:
-    written = text[start : _value_at(text, start)[1]]
+    written = text[start : _end(text, start)]
     value, fault = read_json(written)
     return as_text(value) if fault is None else written
 
@@ -201,8 +202,7 @@ def replaced(text: str, path: tuple[str, ...], written: str) -> str:
     """Write something else where readable JSON has a value."""
     start = _start(text, path, any_value=True)
     assert start is not None, "the caller has seen that it is there"
-    # Decoded for its end alone: what stands around it stays as it was written.
-    return text[:start] + written + text[_value_at(text, start)[1] :]
+    return text[:start] + written + text[_end(text, start) :]
 
 
 def items_at(text: str, *path: str) -> list[str]:
@@ -279,6 +279,23 @@ def _written(value: dict[str, Any]) -> Message:
     return Message(json.dumps(whole), whole)
 
 
+def _outline(text: str) -> Any:
+    """Read JSON; where a model's arguments nest too deep, without them: they are judged as the text that they are."""
+    try:
+        return _read(text)
+    except UnreadableMessageError as error:
+        if not error.is_too_deep:
+            raise
+        with suppress(ValueError):
+            members = members_of(text)
+            params = members_of(members["params"]) if members.get("params", "").startswith("{") else {}
+            if "arguments" in params:
+                return _read(_joined(members | {"params": _joined(params | {"arguments": "{}"})}))
+            if "tool_input" in members:  # of a hook
+                return _read(_joined(members | {"tool_input": "{}"}))
+        raise
+
+
 def _read(text: str) -> Any:
     # Counted first, which is quick: few lines have so many brackets, and only those are walked through.
     if text.count("[") + text.count("{") > DEEPEST and depth_of(text) > DEEPEST:
@@ -287,6 +304,14 @@ def _read(text: str) -> Any:
         return _DECODER.decode(text)
     except ValueError:
         raise UnreadableMessageError(text, is_too_deep=False) from None
+
+
+def _end(text: str, at: int) -> int:
+    """Find where a value of readable JSON ends, what nests deeper than Python reads by its brackets alone."""
+    try:
+        return _value_at(text, at)[1]
+    except RecursionError:
+        return end_of_value(text, at)
 
 
 def _start(text: str, path: tuple[str, ...], *, any_value: bool = False) -> int | None:
@@ -305,7 +330,7 @@ def _members(text: str, start: int | None) -> Iterator[tuple[str, int, int]]:
     while at < len(text) and text[at] == '"':
         name, at = _value_at(text, at)
         begins = _skip(text, _skip(text, at) + 1)
-        end = _value_at(text, begins)[1]
+        end = _end(text, begins)
         yield name, begins, end
         at = _skip(text, _skip(text, end) + 1)
 
@@ -313,7 +338,7 @@ def _members(text: str, start: int | None) -> Iterator[tuple[str, int, int]]:
 def _items(text: str, start: int) -> Iterator[tuple[int, int]]:
     at = _skip(text, start + 1)
     while text[at] != "]":
-        end = _value_at(text, at)[1]
+        end = _end(text, at)
         yield at, end
         at = _skip(text, end)
         at = _skip(text, at + 1) if text[at] == "," else at

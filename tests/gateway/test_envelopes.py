@@ -63,6 +63,7 @@ def connection(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Conne
 
 
 observing = pytest.mark.parametrize("connection", [("--observe",)], indirect=True)
+DEEP = '{"a":' * 700 + '"}"' + "}" * 700
 STRANGE_ARGUMENTS = [
     pytest.param('{"a": "cut \\ud83d"}', "a lone surrogate", id="surrogate"),
     pytest.param('{"a": NaN}', "NaN", id="nan"),
@@ -84,6 +85,7 @@ def test_arguments_that_are_not_json_are_answered_with_feedback(
 def test_what_is_let_through_arrives_to_the_byte(connection: Connection) -> None:
     lines = [call(number, "write", str(param.values[0])) for number, param in enumerate(STRANGE_ARGUMENTS)]
     lines += [
+        call(9, "write", DEEP),
         call(10, "write", '{"a": 1e400, "b": 123456789012345678901234567890, "c" :  1.0}'),
         '{"id": 11, "method": "com.example/unheard", "params": [1e999, "\\udc00"], "x": {"x": 1}}',
         '[{"jsonrpc":"2.0","id":12,"method":"ping"}, {"jsonrpc":"2.0","id":13,"method":"ping","n":NaN}]',
@@ -152,10 +154,36 @@ def test_a_batch_with_a_wrong_call_runs_the_others(connection: Connection) -> No
 def test_requests_with_one_id_and_any_depth_end_nothing(connection: Connection) -> None:
     connection.send(*[call(1, "text", "{}")] * 3)
     assert [json.loads(connection.line())["id"] for _ in range(3)] == [1] * 3
-    for depth in range(480, 1000, 3):
-        answer = connection.ask(call(depth, "write", '{"a":' * depth + "1" + "}" * depth))
+    for depth in [*range(480, 1000, 3), 5_000, 90_000]:
+        arguments = '{"a":' * depth + "1" + "}" * depth if depth % 2 else "[" * depth + "]" * depth
+        answer = connection.ask(call(depth, "write", arguments))
         assert answer["id"] == depth
-        assert "result" not in answer or answer["result"]["isError"]
+        assert "VAL-004" in answer["result"]["content"][0]["text"], answer
+        assert "deeper" in answer["result"]["content"][0]["text"]
+
+
+def test_a_batch_keeps_what_else_it_holds_from_what_is_too_deep(connection: Connection) -> None:
+    answer = connection.ask(f"[{call(1, 'write', DEEP)}, {call(2, 'write', '{}')}]")
+    assert (answer["error"]["code"], answer["id"]) == (-32700, None)
+    assert connection.ask(call(3, "write", "{}"))["id"] == 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        call(5, "write", DEEP).replace('"params":{', '"params":{"deeper":' + "[" * 600 + "]" * 600 + ","),
+        call(5, "write", DEEP).replace('"arguments"', '"arguments":{},"arguments"'),
+        call(5, "write", DEEP).replace('"name"', '"name":"text","name"'),
+        call(5, "write", DEEP).replace('"method"', '"method":"ping","method"'),
+        call(5, "write", DEEP)[:-1],
+        call(5, "write", DEEP) + "]",
+    ],
+)
+def test_what_is_too_deep_and_can_be_read_in_no_way_or_in_two_is_no_call(connection: Connection, line: str) -> None:
+    answer = connection.ask(line)
+    assert (answer["id"], answer["error"]["code"]) == (5, -32700)
+    assert connection.ask(call(6, "write", "{}"))["id"] == 6
+    assert [json.loads(each)["id"] for each in connection.heard() if each] == [6]
 
 
 def test_a_server_that_always_dies_is_started_five_times(tmp_path: Path) -> None:

@@ -127,9 +127,13 @@ def test_what_a_server_says_passes_to_the_byte_and_only_names_are_put_in(tmp_pat
         assert session.send(call(2, "far__strange"))[1] == (STRANGE % 2).encode()
         assert session.send(call(3, "far__unauthorized"))[0].status == 200, "one server's refusal is not the gateway's"
         assert session.send(call(4, "raw__write", '{"a":  1.0}'))[0].status == 200
+        for number, name in enumerate(("raw__write", "far__write"), 5):
+            said = session.send(call(number, name, "[" * 700 + "]" * 700))[1]
+            assert b"VAL-004" in said, said
         assert not [headers for _, headers, _ in remote.heard if "authorization" in headers]
         assert session.end() == 204
     heard = (tmp_path / "raw" / "heard").read_bytes().split(b"\n")
+    assert not any(b"[[[" in line for line in heard)
     assert call(4, "write", '{"a":  1.0}').encode() in heard
 
 

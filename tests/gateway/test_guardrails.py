@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import uuid
 from collections.abc import Callable, Iterator
@@ -279,8 +280,16 @@ def test_more_calls_than_can_be_checked_are_blocked_unseen(agent: AgentClient) -
 @DOORS
 @pytest.mark.parametrize(
     "arguments",
-    [None, [], "text", {"origin": "\ud83d"}, {"origin": "ZRH", "seats": 10**400}, {"a": "x" * 100_000}],
-    ids=repr,
+    [
+        None,
+        [],
+        "text",
+        {"origin": "\ud83d"},
+        {"origin": "ZRH", "seats": 10**400},
+        {"a": "x" * 100_000},
+        functools.reduce(lambda inner, _: [inner], range(600), []),
+    ],
+    ids=lambda given: f"{given!r:.40}",
 )
 def test_whatever_a_model_writes_gets_a_verdict(agent: AgentClient, session: str, ask: Ask, arguments: Any) -> None:
     assert "(attempt 1/3)" in ask(agent, session, arguments)

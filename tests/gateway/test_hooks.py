@@ -191,6 +191,13 @@ def test_what_json_forbids_in_the_input_is_a_mistake_like_any_other(agent: Agent
     assert "a lone surrogate" in said["permissionDecisionReason"]
 
 
+@pytest.mark.parametrize("depth", [101, 520, 990, 5_000, 90_000])
+def test_an_input_of_any_depth_is_a_mistake_like_any_other(agent: AgentClient, session: str, depth: int) -> None:
+    text = json.dumps(payload(session, RIGHT) | {"tool_input": 0}).replace(": 0", f": {'[' * depth}{']' * depth}")
+    said = decision(send(agent, text.encode()))
+    assert (said["permissionDecision"], "VAL-004" in said["permissionDecisionReason"]) == ("deny", True)
+
+
 @pytest.mark.parametrize(
     "fields",
     [

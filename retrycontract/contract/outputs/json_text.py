@@ -14,8 +14,8 @@ from retrycontract.contract.outputs.json_faults import CARET, CONTEXT, FaultKind
 
 __all__ = [
     "CARET", "CONTEXT", "HAS_VALUE", "MAX_DEPTH", "TOO_LARGE", "FaultKind", "JsonFault", "cut_at_depth", "depth_fault",
-    "depth_of", "fault_in", "members_of", "no_numbers", "no_utf8", "parse_json", "plain", "read_json", "too_large",
-    "with_whole_characters", "with_zeros",
+    "depth_of", "end_of_value", "fault_in", "members_of", "no_numbers", "no_utf8", "parse_json", "plain", "read_json",
+    "too_large", "with_whole_characters", "with_zeros",
 ]  # fmt: skip
 
 MAX_DEPTH = 100  # both checking engines stay safe well beyond; nobody writes such arguments by hand
@@ -245,7 +245,7 @@ def members_of(text: str) -> dict[str, str]:
             raise ValueError("no name")
         name, position = _NAMES.raw_decode(text, position)
         start = _after(text, position, ":")
-        end = _end_of_value(text, start)
+        end = end_of_value(text, start)
         if name in members:
             raise ValueError("a name that came before")
         members[name] = text[start:end]
@@ -268,7 +268,7 @@ def _whole(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _end_of_value(text: str, start: int) -> int:
+def end_of_value(text: str, start: int) -> int:
     """Find where a value ends by its brackets and quotes alone."""
     scalar = _SCALAR.match(text, start)
     if scalar is not None:
