@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from pathlib import Path
 
+import certifi
 import pytest
 
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
@@ -171,6 +176,46 @@ def test_what_only_looks_like_it_stays(text: str) -> None:
 
 def test_a_token_behind_the_end_of_a_certificate_is_found() -> None:
     token = "".join(("Zq7pV2xK9m", "Tb4Ws8Rn1L", "d6Hy3Jc5Fg", "0QaEu2"))
-    certificate = f"-----BEGIN CERTIFICATE-----\n{token[::-1]}\n-----END CERTIFICATE-----\n"
+    certificate = f"-----BEGIN CERTIFICATE-----\n{token[::-1] * 2}\n-----END CERTIFICATE-----\n"
     redacted = SANITIZER.redact_text(f"{certificate}{token}\n{certificate}")
     assert redacted == f"{certificate}[REDACTED: RANDOM_TOKEN]\n{certificate}"
+
+
+CERTIFICATES = Path(certifi.where()).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("form", ["text", "JSON", "JSON in JSON", "one line"])
+def test_certificates_stay_as_they_are(form: str) -> None:
+    text = CERTIFICATES
+    if form == "one line":
+        text = re.sub(r"(?<=[A-Za-z0-9+/=])\n(?=[A-Za-z0-9+/=])", "", text)
+    for _ in range(form.count("JSON")):
+        text = json.dumps({"ca": text})
+    assert SANITIZER.redact_text(text) == text
+
+
+@pytest.mark.parametrize("heading", ["CERTIFICATE", "PUBLIC KEY", "AWS SECRET", "PGP MESSAGE", "PRIVATE KEY"])
+@pytest.mark.parametrize("body", ["password=Hunter2Zq7", "AKIA" + "Z7QK3M5T" * 2])
+@pytest.mark.parametrize("end", ["\n-----END {}-----\n", "\n", "", "\n\npassword: x\n"])
+def test_what_only_stands_below_the_heading_of_a_certificate_is_redacted(heading: str, body: str, end: str) -> None:
+    redacted = SANITIZER.redact_text(f"-----BEGIN {heading}-----\n{body}{end.format(heading)}")
+    assert body.split("=")[-1] not in redacted
+
+
+def test_digests_in_the_record_of_a_package_stay() -> None:
+    lines = (
+        f"pkg/module_{number}.py,sha256={urlsafe_b64encode(sha256(str(number).encode()).digest()).decode()[:43]},{number}"
+        for number in range(3000)
+    )
+    text = "\n".join(lines)
+    assert SANITIZER.redact_text(text) == text
+
+
+# What a table calls `key` or `author` is no secret however long the table is, and what stands behind it is looked at.
+@pytest.mark.parametrize("name", ["key", "author", "sort_key", "shipping", "login"])
+@pytest.mark.parametrize("planted", ["password", "db_passwd", "api_key", "client_secret", "AUTH_TOKEN", "rootpass"])
+def test_behind_a_long_table_of_weak_names_a_secret_is_redacted(name: str, planted: str) -> None:
+    table = "".join(f'{{"{name}": "row {number}", "n": {number}}}\n' for number in range(8_000))
+    redacted = SANITIZER.redact_text(f'{table}{{"{planted}": "Hunter2-Zq7w"}}\n')
+    assert redacted.startswith(table)
+    assert "Hunter2" not in redacted

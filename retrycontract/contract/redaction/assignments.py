@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from functools import partial
 from typing import cast
 
-from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, compiled
+from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, compiled, has_digit
 from retrycontract.contract.redaction.field_names import (
+    CLOSERS,
     KIND_OF_NAME,
     NAME_WORDS,
+    OPERATOR,
     SECRET_NAME,
+    SIGN,
+    SPACE,
+    SURE_ENDING,
     TAIL_OF_NAME,
     Assignment,
     NameVerdict,
@@ -35,43 +40,17 @@ from retrycontract.contract.redaction.literals import (
 from retrycontract.contract.redaction.randomness import counts_or_refers, without_sums
 from retrycontract.contract.redaction.scan_copies import FOREIGN
 
-_SPACE = r"[ \t]{0,8}"
-_CLOSERS = r"[\"'`\\\])}]{0,4}"
-# `name: type =`, `name type =`, `name As type =`, `name[size] =`, `name { get; } =`, `name, other =`, `name").fill(`,
-# `=>`, `:=`, `??=`, `.=`, `=`, `<-`, `->`, `?:`, `:`, `,` or nothing (between two quoted strings), ` is `
-# A value behind one of these has to look like one.
-_VERB = (
-    r"(?:(?:(?:was|is|has been) )?(?:now|set to|changed to|reset to)|(?:will|should|would|must|shall) (?:now )?be|'s|"
-    r"is|was|are|ist|war|lautet|est|es|era|e|sera|to|"
-    r"jest|brzmi|je|zni|ar|er|on|este|adalah|ialah|la|yra|eshte|ir|ay|ni|az):? "
-)
-# What a browser's script does with the field that a quoted name points at.
-_TYPED = (
-    r"(?:\.(?:first|last|clear|click|focus)(?:\(\))?)?\.(?:fill|type|send_?keys|press_?sequentially|set_?value|set_?text"
-    rf"|enter_?text|input_?text|val|value|text)(?:\(|{_SPACE}=)"
-)
-# A word in another script between name and value, or right behind the name, says the same.
-_FOREIGN_VERB = rf"(?:[A-Za-z]{{0,6}}{FOREIGN}[A-Za-z{FOREIGN}]{{0,10}}:? |{FOREIGN}{{1,3}})"
-_OPERATOR = (
-    rf"(?:[?!]?:{_SPACE}\w{{1,16}}{_SPACE}=|{_SPACE}\w{{1,12}}(?:\([0-9, ]{{1,6}}\))?{_SPACE}:?="
-    rf"|[ \t]as[ \t]{{1,4}}[\w.]{{1,24}}{_SPACE}=|\[[^\[\]\n]{{0,40}}\]{_SPACE}:?=|\{{[^{{}}\n]{{0,40}}\}}{_SPACE}="
-    rf"|(?:,{_SPACE}[\w.$@]{{1,30}}){{1,4}}{_SPACE}:?=|{_TYPED}"
-    rf"|{_SPACE}\|{_SPACE}default\(|:-|=>|:{{1,3}}=|[?+.|]{{0,2}}={{1,3}}|!=|<{{1,2}}-|->"
-    rf"|[?!]?:\*\*|[?!]?:|,|- |{_VERB}|{_FOREIGN_VERB}|[ \t][\"'])"
-)
 # These are other words in English: they count only behind a name that is no English word.
 _AMBIGUOUS_VERBS = frozenset({"to", "je", "ar", "er", "on", "la", "ir", "ay", "ni", "az", "-"})
 _ENGLISH_NAMES = re.compile(r"(?i)pass(?:w|c|p|\b|_)|pwd|secret|token|key|auth|cred|session|cookie|login|conn|sig|pin")
-_ASSIGNMENT = rf"(?i)({SECRET_NAME})({_CLOSERS}{_SPACE})({_OPERATOR})"
-# What each of them has, without what counts and what captures: RE2 passes over a text with a fraction of the states.
-_ASSIGNING = Head(
-    rf"(?i)(?:{NAME_WORDS})[\w.$-]*{TAIL_OF_NAME}[\"'`\\\])}}]*[ \t]*"
-    r"(?:[?!]?:|,|-[ >]|[?+.|!]*=|<{1,2}-|\w+(?:\([0-9, ]+\))?[ \t]*:?=|[ \t]as[ \t]+[\w.]+[ \t]*="
-    rf"|\[[^\[\]\n]*\][ \t]*:?=|\{{[^{{}}\n]*\}}[ \t]*=|{_TYPED}|\|[ \t]*default\(|{_VERB}"
-    rf"|[A-Za-z]*{FOREIGN}|[ \t][\"'])"
-)
+_ASSIGNMENT = rf"(?i)({SECRET_NAME})({CLOSERS}{SPACE})({OPERATOR})"
+_ASSIGNING = Head(rf"(?i)(?:{NAME_WORDS})[\w.$-]*{TAIL_OF_NAME}{SIGN}")
+# Few texts have more names of the first kind than so many, and one more for so many characters: `"key":` in each row of
+# a table. Behind them only names count that say for sure what they name.
+MOST_NAMES, CHARACTERS_A_NAME = 2_000, 200
+_SURELY_ASSIGNING = rf"(?i){SURE_ENDING}[0-9]*{SIGN}"
 # A name without a blank, and what stands behind it; the other names are read as they were described.
-_PLAIN_NAME = re.compile(rf"(?i)({KIND_OF_NAME}?[\w.$@-]+{TAIL_OF_NAME})({_CLOSERS}{_SPACE})({_OPERATOR})")
+_PLAIN_NAME = re.compile(rf"(?i)({KIND_OF_NAME}?[\w.$@-]+{TAIL_OF_NAME})({CLOSERS}{SPACE})({OPERATOR})")
 _ANY_NAME = re.compile(_ASSIGNMENT)
 _NAME_WORD = re.compile(rf"(?i){NAME_WORDS}")
 _BEFORE_NAME = re.compile(rf"(?i){KIND_OF_NAME}\Z")
@@ -91,8 +70,8 @@ _SETTING = Head(
     rf"[^\s=]*?({SECRET_NAME})[ \t]+"
 )
 _PAIR = Head(
-    rf"(?i)(?:name|key|id|field|property|header)[\"']?{_SPACE}[=:]{_SPACE}[\"']?({SECRET_NAME})[\"']?[\s,;/]{{1,40}}"
-    rf"[\"']?[\w]{{0,12}}value[\"']?{_SPACE}[=:]{_SPACE}"
+    rf"(?i)(?:name|key|id|field|property|header)[\"']?{SPACE}[=:]{SPACE}[\"']?({SECRET_NAME})[\"']?[\s,;/]{{1,40}}"
+    rf"[\"']?[\w]{{0,12}}value[\"']?{SPACE}[=:]{SPACE}"
 )
 _LEADS = ("", "export", "set", "arg", "env", "const", "let", "var", "string", "declare -x")
 # A quoted word of this length right behind the name of a secret is taken for it.
@@ -140,7 +119,10 @@ LONGEST_READ = 300
 def _assignments(text: str, taken: list[int]) -> Iterator[Found]:
     """Give each name with a sign of assignment behind it that starts behind the place in `taken`."""
     encoded, pattern = text.encode(), compiled(_ASSIGNING.pattern, captures=False)
+    left = MOST_NAMES + len(text) // CHARACTERS_A_NAME
     while found := pattern.search(encoded, taken[0]):
+        if not (left := left - 1):
+            pattern = compiled(_SURELY_ASSIGNING, captures=False)
         word, end = found.span()
         start = _name_start(text, word, taken[0])
         find = _read_assignment(text, encoded, start, word, end)
@@ -223,7 +205,7 @@ def _assigned(
         return  # `パスワードは8文字以上`: a rule
     if said:
         long_word = literal.quoted and " " not in literal.text and len(literal.text) >= LONG_WORD
-        if not long_word and not (literal.telling and any(c.isdigit() for c in literal.text)):
+        if not long_word and not (literal.telling and has_digit(literal.text)):
             return
         if operator.strip(": ") in _AMBIGUOUS_VERBS and not (literal.quoted or _is_foreign(name, operator)):
             return
@@ -233,7 +215,7 @@ def _assigned(
     parts = list[SecretSpan]()
     if verdict.mark and not literal.quoted and (joined := _JOINED_TO.match(text, end)):
         for part in read_expression(text, None, joined.end()):
-            if part.telling and len(part.text) >= SHORTEST_PART and any(c.isdigit() for c in part.text):
+            if part.telling and len(part.text) >= SHORTEST_PART and has_digit(part.text):
                 yield SecretSpan(part.start, part.end, verdict.mark)
         return
     if verdict.mark and not said and (literal.quoted or not (is_secret and literal.telling)):
@@ -294,7 +276,7 @@ def _given(text: str, find: Found, literal: Literal, mark: str | None) -> Litera
         return None
     if call and call[1] and _GIVING.isdisjoint(split_words(call[1])) and not is_slip:
         return None
-    return literal if mark == "PASSWORD" or any(c.isdigit() for c in literal.text) else None
+    return literal if mark == "PASSWORD" or has_digit(literal.text) else None
 
 
 LONGEST_NAME = 60

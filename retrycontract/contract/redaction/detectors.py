@@ -156,10 +156,15 @@ def varied(text: str) -> bool:
 
 def mixed(text: str) -> bool:
     """Ask for a digit beside letters, which kebab-case names and words lack."""
-    return _DIGIT.search(text) is not None and varied(text) and not text.isdigit()
+    return has_digit(text) and varied(text) and not text.isdigit()
 
 
 _DIGIT = re.compile("[0-9]")
+
+
+def has_digit(text: str) -> bool:
+    """Say whether a digit is in the text."""
+    return _DIGIT.search(text) is not None
 
 
 def prefixed(mark: str, prefixes: str, body: str, verify: Callable[[str], bool] | None = varied) -> Detector:

@@ -1,4 +1,4 @@
-"""Judge field names: which words make a value secret, which make it harmless."""
+"""Judge field names: which words make a value secret, which make it harmless, and what joins the two."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from string import digits
 
-from retrycontract.contract.redaction.scan_copies import ascii_copy
+from retrycontract.contract.redaction.scan_copies import FOREIGN, ascii_copy
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -30,6 +30,38 @@ NAME_WORDS = (
 KIND_OF_NAME = r"(?:(?:api|access|secret|private|auth|master)[ ])"
 TAIL_OF_NAME = r"(?:[ ](?:key|secret|token|phrase|string|code|seed|word))?"
 SECRET_NAME = rf"{KIND_OF_NAME}?[\w.$@-]*(?:{NAME_WORDS})[\w.$-]*{TAIL_OF_NAME}"
+
+SPACE = r"[ \t]{0,8}"
+CLOSERS = r"[\"'`\\\])}]{0,4}"
+# `name: type =`, `name type =`, `name As type =`, `name[size] =`, `name { get; } =`, `name, other =`, `name").fill(`,
+# `=>`, `:=`, `??=`, `.=`, `=`, `<-`, `->`, `?:`, `:`, `,` or nothing (between two quoted strings), ` is `
+# A value behind one of these has to look like one.
+_VERB = (
+    r"(?:(?:(?:was|is|has been) )?(?:now|set to|changed to|reset to)|(?:will|should|would|must|shall) (?:now )?be|'s|"
+    r"is|was|are|ist|war|lautet|est|es|era|e|sera|to|"
+    r"jest|brzmi|je|zni|ar|er|on|este|adalah|ialah|la|yra|eshte|ir|ay|ni|az):? "
+)
+# What a browser's script does with the field that a quoted name points at.
+_TYPED = (
+    r"(?:\.(?:first|last|clear|click|focus)(?:\(\))?)?\.(?:fill|type|send_?keys|press_?sequentially|set_?value|set_?text"
+    rf"|enter_?text|input_?text|val|value|text)(?:\(|{SPACE}=)"
+)
+# A word in another script between name and value, or right behind the name, says the same.
+_FOREIGN_VERB = rf"(?:[A-Za-z]{{0,6}}{FOREIGN}[A-Za-z{FOREIGN}]{{0,10}}:? |{FOREIGN}{{1,3}})"
+OPERATOR = (
+    rf"(?:[?!]?:{SPACE}\w{{1,16}}{SPACE}=|{SPACE}\w{{1,12}}(?:\([0-9, ]{{1,6}}\))?{SPACE}:?="
+    rf"|[ \t]as[ \t]{{1,4}}[\w.]{{1,24}}{SPACE}=|\[[^\[\]\n]{{0,40}}\]{SPACE}:?=|\{{[^{{}}\n]{{0,40}}\}}{SPACE}="
+    rf"|(?:,{SPACE}[\w.$@]{{1,30}}){{1,4}}{SPACE}:?=|{_TYPED}"
+    rf"|{SPACE}\|{SPACE}default\(|:-|=>|:{{1,3}}=|[?+.|]{{0,2}}={{1,3}}|!=|<{{1,2}}-|->"
+    rf"|[?!]?:\*\*|[?!]?:|,|- |{_VERB}|{_FOREIGN_VERB}|[ \t][\"'])"
+)
+# What each of them has, without what counts and what captures: RE2 passes over a text with a fraction of the states.
+SIGN = (
+    r"[\"'`\\\])}]*[ \t]*"
+    r"(?:[?!]?:|,|-[ >]|[?+.|!]*=|<{1,2}-|\w+(?:\([0-9, ]+\))?[ \t]*:?=|[ \t]as[ \t]+[\w.]+[ \t]*="
+    rf"|\[[^\[\]\n]*\][ \t]*:?=|\{{[^{{}}\n]*\}}[ \t]*=|{_TYPED}|\|[ \t]*default\(|{_VERB}"
+    rf"|[A-Za-z]*{FOREIGN}|[ \t][\"'])"
+)
 
 # Longer names are judged by their two ends, so that a name of a megabyte costs no more than this.
 LONGEST_NAME = 160
@@ -77,6 +109,12 @@ _WHOSE = (
     "dev prod"
 )
 _SECRET_WORDS |= {f"{whose}{word}": "PASSWORD" for whose in _WHOSE.split() for word in ("pass", "pw", "pword", "passw")}
+# What ends a name of which the value is secret whatever else the name says.
+SURE_ENDING = (
+    rf"(?:(?:\b|_|{_WHOSE.replace(' ', '|')})(?:pass|pw)|passw(?:or)?d|passwort|passphrase|passcode|pwd|kennwort|"
+    r"contrasena|senha|wachtwoord|secret|token|jwt|bearer|mnemonic|dsn|credentials?|"
+    r"(?:api|access|secret|private|master|account|shared|signing|encryption)[_ -]?key)"
+)
 # `dbpassword`, `userauthtoken`: a word that ends so was written without a separator.
 _SECRET_ENDINGS = {
     "password": "PASSWORD", "passwd": "PASSWORD", "passphrase": "PASSWORD", "passcode": "PASSWORD",

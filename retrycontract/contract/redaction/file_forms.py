@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 
 from retrycontract.contract.redaction.assignments import LONG_WORD, LONGEST_SAID
-from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
+from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, has_digit
 from retrycontract.contract.redaction.field_names import SECRET_NAME, is_secret_name, is_telling_key, judge
 from retrycontract.contract.redaction.literals import Literal, is_quoted_secret, read_list, read_literal
 from retrycontract.contract.redaction.program_text import METHOD
@@ -183,7 +183,7 @@ def _indent(text: str, start: int) -> int:
 def _is_certain(literal: Literal, mark: str) -> bool:
     """Say whether a value that stands some way from its name looks like a secret by itself, too."""
     text = literal.text
-    if len(text.strip()) < SHORTEST or literal.is_placeholder or not any(c.isdigit() for c in text):
+    if len(text.strip()) < SHORTEST or literal.is_placeholder or not has_digit(text):
         return False
     if mark == "PASSWORD" and literal.telling and is_quoted_secret(literal, mark) and "://" not in text:
         return True
@@ -288,7 +288,7 @@ def _is_mixed(literal: Literal) -> bool:
     text = literal.text
     if not SHORTEST_MIXED <= len(text) <= LONGEST_SAID or METHOD.match(text) or _WRITTEN.search(text) or "://" in text:
         return False
-    return not literal.is_placeholder and any(c.isdigit() for c in text) and any(c.isalpha() for c in text)
+    return not literal.is_placeholder and has_digit(text) and any(c.isalpha() for c in text)
 
 
 def find_below_titles(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:

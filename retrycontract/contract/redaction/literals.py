@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from string import digits
 from typing import Self
 
-from retrycontract.contract.redaction.detectors import Allowance, WholePattern
+from retrycontract.contract.redaction.detectors import Allowance, WholePattern, has_digit
 from retrycontract.contract.redaction.field_names import KINDS, RULES, Assignment, NameVerdict, word_set
 from retrycontract.contract.redaction.randomness import entropy, is_digest, is_uuid, looks_random
 from retrycontract.contract.redaction.scan_copies import FOREIGN, ascii_copy
@@ -21,7 +21,7 @@ QUOTES = "\"'`"
 # A quoted value that goes on for longer is no credential of one line; bounds the search for the closing quote.
 LONGEST_QUOTED = 4096
 # A longer one without quotes is judged by its beginning; it ends where it ends.
-LONGEST_JUDGED = 1024
+LONGEST_JUDGED = 512
 # Bits per character: place-holders and counting digits stay below.
 LEAST_DENSE = 2.5
 
@@ -352,7 +352,7 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
     if beside.operator in _COMPARISONS and text.isidentifier():
         # What is compared by its name is a variable.
         text = text.rstrip(digits) if text.rstrip(digits) == beside.name.rstrip(digits) else text
-        if not any(c.isdigit() for c in text):
+        if not has_digit(text):
             return False
     elif beside.operator == ":" and beside.spaced and text.casefold() in RULES:
         return False
@@ -364,10 +364,10 @@ def is_quoted_secret(literal: Literal, mark: str) -> bool:
     if mark not in _ANYTHING_MARKS and _NO_TOKEN.fits(text):
         return False
     if mark in _ORDINARY_MARKS:
-        return len(text) >= 3 and any(c.isdigit() for c in text) and not _PROSE.fits(text)
+        return len(text) >= 3 and has_digit(text) and not _PROSE.fits(text)
     if _PROSE.fits(text) and mark in ("PASSWORD", "SECRET"):
         words = text.casefold().replace(",", " ").replace(".", " ").split()
-        return _SENTENCE_WORDS.isdisjoint(words) or (mark == "PASSWORD" and any(c.isdigit() for c in text))
+        return _SENTENCE_WORDS.isdisjoint(words) or (mark == "PASSWORD" and has_digit(text))
     if mark == "PASSWORD":
         return True
     return len(text) >= 4 and not _PROSE.fits(text) and (literal.telling or len(text) >= 8)
@@ -377,15 +377,15 @@ def _is_bare_secret(literal: Literal, mark: str, beside: Assignment) -> bool:
     text = literal.text
     if len(text) < 3 or text.casefold() in beside.name.casefold():
         return False
-    has_digit = any(c.isdigit() for c in text)
+    digit = has_digit(text)
     if mark in _ORDINARY_MARKS:
-        return has_digit and (len(text) >= 8 or mark in _NUMBER_MARKS)
+        return digit and (len(text) >= 8 or mark in _NUMBER_MARKS)
     if text.isdigit():
         return len(text) >= (4 if mark == "PASSWORD" else 6)
     if beside.is_header and text.isalnum():
         return len(text) >= LEAST_IN_HEADER
-    if literal.telling and (has_digit or not text.isalnum()):
-        return has_digit or mark in ("PASSWORD", "SECRET") or len(text) >= 12
+    if literal.telling and (digit or not text.isalnum()):
+        return digit or mark in ("PASSWORD", "SECRET") or len(text) >= 12
     if beside.operator == "--":
         return True
     assigned = "=" in beside.operator and not beside.spaced

@@ -6,7 +6,16 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, WholePattern, loosened
+from retrycontract.contract.redaction.detectors import (
+    Allowance,
+    Find,
+    Finder,
+    Head,
+    SecretSpan,
+    WholePattern,
+    has_digit,
+    loosened,
+)
 from retrycontract.contract.redaction.field_names import (
     SECRET_NAME,
     NameVerdict,
@@ -294,8 +303,7 @@ def _identifies(text: str, find: Find, literal: Literal) -> bool:
     start = find.span(1)[0]
     if _ACCOUNT.search(text[max(start - LONGEST_STATEMENT, 0) : start]):
         return True
-    has_digit = literal.telling and any(c.isdigit() for c in literal.text)
-    return literal.quoted if find[1].isupper() else literal.quoted and has_digit
+    return literal.quoted and (find[1].isupper() or (literal.telling and has_digit(literal.text)))
 
 
 def one_word(text: str, *, is_first: bool) -> str:

@@ -91,8 +91,8 @@ def _is_noisy(run: str) -> bool:
 
 
 # Long names are made of the same words again and again.
-WORD = 8
-_is_noisy_word = lru_cache(maxsize=2048)(_is_noisy)
+WORD = 24
+_is_noisy_word = lru_cache(maxsize=4096)(_is_noisy)
 
 
 def _is_wordy(run: str) -> bool:
@@ -106,14 +106,15 @@ def _is_wordy(run: str) -> bool:
     # So often no words change; in a long text of noise most runs end here.
     if jumps >= 0.3 and b"0" in kinds:
         return False
+    has_digits, has_both = b"0" in kinds, b"A" in kinds and b"a" in kinds
+    if has_both and not has_digits and jumps < 0.2:
+        return True
     digit_pairs = kinds.count(b"0") - kinds.count(b"a0") - kinds.count(b"A0") - kinds.startswith(b"0")
     letters = steps - jumping - digit_pairs
     common = sum(map(_PAIRS.__contains__, map(add, run, run[1:]))) / letters if letters else 0.0
-    if b"0" in kinds:
+    if has_digits:
         return (jumps < 0.2 and common >= 0.4) or (jumps < 0.3 and common >= 0.5)
-    if b"A" not in kinds or b"a" not in kinds:
-        return common >= 0.35
-    return jumps < 0.2 or common >= 0.5
+    return common >= (0.5 if has_both else 0.35)
 
 
 def decode_base64(text: str) -> str | None:
@@ -160,24 +161,18 @@ _IDS = re.compile(
     r"|bafy[a-z2-7]{50,60}|Qm[1-9A-HJ-NP-Za-km-z]{44}|[MmLlHhVvCcSsQqTtAaZz0-9-]+"
 )
 # What stands before a random token that is an address, a file, a digest or data, not a credential.
-_ADDRESSES = re.compile(r"(?:://[^\s\"'<>]*|[/\\.@#]|sha\d+[-:]|base64,|0x)\Z")
+_ADDRESSES = re.compile(r"(?:://[^\s\"'<>]*|[/\\.@#]|sha\d+[-:=]|base64,|0x)\Z")
 _LOOK_BACK = 200
-_BORDER = re.compile("-----(BEGIN|END) [A-Z0-9 ]{1,60}-----")
 
 
 def find_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find long random tokens that are no digest, UUID, address, file, public key or encoded text."""
-    # In a certificate or a public key every line of base64 is taken for a part of it.
-    borders, is_block = _BORDER.finditer(text) if "-----BEGIN " in text else iter(()), False
-    border = next(borders, None)
     for find in _TOKEN.all(text):
         start, end = find.span(0)
         token = text[start:end].strip("=/-_+")
         if len(token) not in GENERIC_LENGTHS or "/" in token or is_digest(token) or is_uuid(token):
             continue
-        while border and border.start() < start:
-            is_block, border = border[1] == "BEGIN", next(borders, None)
-        if is_block or token.startswith(_PUBLIC) or text[end : end + 1] in ("/", "\\"):
+        if token.startswith(_PUBLIC) or text[end : end + 1] in ("/", "\\"):
             continue
         if _ADDRESSES.search(text[max(0, start - _LOOK_BACK) : start]) or _IDS.fullmatch(token):
             continue

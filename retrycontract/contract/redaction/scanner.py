@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import re2
@@ -48,6 +48,12 @@ from retrycontract.contract.redaction.scan_copies import (
 
 _BEGIN = Head(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,20}-----|---- BEGIN SSH2 [A-Z ]{0,30}PRIVATE KEY ----")
 _PUTTY = Head(r"Private-Lines: \d+\s+([A-Za-z0-9+/=\s]+)Private-MAC")
+# Public, or no key at all: its lines of base64 look random, and now and then like a key of some vendor.
+_PUBLIC_BLOCK = re.compile(
+    r"-----BEGIN (?:[A-Z0-9]+ ){0,4}(?:CERTIFICATE|REQUEST|PUBLIC KEY|PUBLIC KEY BLOCK|SIGNATURE|MESSAGE|PARAMETERS|CRL"
+    r"|PKCS7|CMS|FILE)-----\s*(?:[A-Z][\w-]{0,30}: [^\n]{0,200}\n\s*)*"
+    r"((?:[A-Za-z0-9+/]{60,}+={0,2}+\s*+)++[A-Za-z0-9+/]*={0,2}\s*(?:=[A-Za-z0-9+/]{4}\s*)?)(?=-----END |\Z)"
+)
 _BODY = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\r\n\t \\"
 _K8S_SECRET = re2.compile(r"(?mi)^\s*[\"']?kind[\"']?:\s*[\"']?(?:sealed|sops)?secret[\"']?\s*,?\s*$")
 _K8S_DATA = re2.compile(r"^([ \t]*)[\"']?(?:data|stringData)[\"']?:\s*$")
@@ -76,6 +82,18 @@ def find_private_keys(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         yield SecretSpan(begin, taken, "PRIVATE_KEY")
     for find in _PUTTY.telling(text, allowance):
         yield SecretSpan(*find.span(1), "PRIVATE_KEY")
+
+
+def without_public_blocks(text: str) -> str:
+    """Leave the bodies of certificates and public keys blank."""
+    if "-----BEGIN " not in text:
+        return text
+    pieces, position = list[str](), 0
+    for block in _PUBLIC_BLOCK.finditer(text):
+        start, end = block.span(1)
+        pieces += (text[position:start], " " * (end - start))
+        position = end
+    return "".join([*pieces, text[position:]])
 
 
 def find_manifest_values(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -159,24 +177,46 @@ class Scanner:
         if len(text) < SHORTEST:
             return text
         most = None if generic or self.strict else self._named
-        for look in range(MOST_LOOKS):
-            redact_stretch = self._look_again if look and len(text) > LONG else self._redact_stretch
-            if MARK not in text:
-                redacted = redact_stretch(most, text)
-            else:
-                pieces: list[str] = []
-                position = 0
-                # Only between the marks: the words of a mark, such as API_KEY, read like the name of a secret.
-                for match in MARK_PATTERN.finditer(text):
-                    start, end = match.span()
-                    pieces += (redact_stretch(most, text[position:start]), text[start:end])
-                    position = end
-                pieces.append(redact_stretch(most, text[position:]))
-                redacted = "".join(pieces)
+        redacted = self._redact_stretch(most, text) if MARK not in text else self._look_between(most, text, whole=True)
+        for _ in range(MOST_LOOKS - 1):
             if redacted == text:
-                return text
-            text = redacted
-        return text
+                break
+            text, redacted = redacted, self._look_between(most, redacted, whole=len(redacted) <= LONG)
+        return redacted
+
+    def _look_between(self, most: int | None, text: str, *, whole: bool) -> str:
+        """Redact what stands between the marks: the words of one, such as API_KEY, read like the name of a secret.
+
+        All stretches are looked at in one go, `whole` or, where only their ends have changed, near these. What reaches
+        over a mark, as an open quote makes it, or is found near the ends of a long stretch is looked at by itself.
+        """
+        marks = [match.span() for match in MARK_PATTERN.finditer(text)]
+        pieces = [text[start:end] for start, end in list(pairwise([0, *chain.from_iterable(marks), len(text)]))[::2]]
+        near = [
+            f"{piece[:REACH]}{APART}{piece[-REACH:]}" if len(piece) > 4 * REACH and not whole
+            else piece if len(piece) >= SHORTEST else ""
+            for piece in pieces
+        ]  # fmt: skip
+        ends = list(accumulate(len(piece) + len(APART) for piece in near))
+        found, doubtful = dict[int, list[SecretSpan]](), set[int]()
+        for start, end, mark in self._spans(most, APART.join(near)):
+            first, last = bisect_right(ends, start), min(bisect_right(ends, end - 1), len(near) - 1)
+            begin = ends[first] - len(APART) - len(near[first])
+            if end <= begin + len(near[first]) and near[first] is pieces[first]:
+                found.setdefault(first, []).append(SecretSpan(start - begin, end - begin, mark))
+            else:
+                doubtful.update(range(first, last + 1))
+        for number, spans in found.items():
+            if number not in doubtful:
+                pieces[number] = _marked(pieces[number], iter(spans))
+        left = Allowance.of(text).left
+        for looked, number in enumerate(sorted(doubtful)):
+            if looked >= left:  # nothing has so many marks that was no dump of secrets before
+                pieces[number] = f"{MARK}SECRET]" if len(pieces[number]) >= SHORTEST else pieces[number]
+            elif near[number] is pieces[number] or self._redact_stretch(most, near[number]) != near[number]:
+                pieces[number] = self._redact_stretch(most, pieces[number])
+        between = [text[start:end] for start, end in marks]
+        return "".join(chain.from_iterable(zip(pieces, [*between, ""], strict=True))) if found or doubtful else text
 
     def redact_word(self, text: str) -> str:
         """Redact an identifier or a word of a schema, a pattern also as the text that it stands for."""
@@ -245,24 +285,17 @@ class Scanner:
         decoded = decoded_whole(encoded)
         return next((span.mark for span in self._find(ascii_copy(decoded), self._inside)), None) if decoded else None
 
-    def _look_again(self, most: int | None, text: str) -> str:
-        """Look at a stretch whose ends have changed; at all of it only where there is something at the ends."""
-        if len(text) > 4 * REACH:
-            ends = f"{text[:REACH]}{APART}{text[-REACH:]}"
-            if self._redact_stretch(most, ends) == ends:
-                return text
-        return self._redact_stretch(most, text)
-
     def _redact_stretch(self, most: int | None, text: str) -> str:
-        if len(text) < SHORTEST:
-            return text
-        copy = folded_copy(text)
-        finders = self._sieve.finders_for(copy.text, most)
-        if not finders:
-            return text
-        return _marked(text, map(copy.original, bounded(finders, copy.text)))
+        return _marked(text, self._spans(most, text))
 
-    def _find(self, text: str, most: int) -> Iterator[SecretSpan]:
+    def _spans(self, most: int | None, text: str) -> Iterator[SecretSpan]:
+        if len(text) < SHORTEST:
+            return iter(())
+        copy = folded_copy(text)
+        return map(copy.original, self._find(copy.text, most))
+
+    def _find(self, text: str, most: int | None) -> Iterator[SecretSpan]:
+        text = without_public_blocks(text)
         return bounded(self._sieve.finders_for(text, most), text)
 
 
