@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 from pytest_django import Settings
 
-from retrycontract.store.models import Event, OutboxMessage, WebhookDelivery, WebhookEndpoint
+from retrycontract.store.models import Channel, ChannelTurn, Event, OutboxMessage, WebhookDelivery, WebhookEndpoint
 from retrycontract.usecases.notify.drain_outbox import LEASE, drain_endpoints, send_again
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint, change_endpoint
 from tests.factories import make_blocked
@@ -22,6 +22,36 @@ pytestmark = pytest.mark.django_db
 
 def move(endpoint: WebhookEndpoint, address: str) -> None:
     change_endpoint(endpoint, {"address": address, "events": endpoint.events, "is_active": True}, now=NOON, **BY)
+
+
+# When the clock goes back
+
+
+@pytest.mark.parametrize("back", [HOUR, 9 * HOUR, 400 * DAY])
+@pytest.mark.parametrize("status", [200, 500])
+def test_nothing_waits_until_a_clock_that_went_back_has_caught_up(
+    receiver: Receiver, back: timedelta, status: int
+) -> None:
+    listen(receiver, events=BLOCKED)
+    receiver.status = status
+    blocked()
+    drain_over(NOON, HOUR)
+    tried, now = len(receiver.posts), NOON + HOUR - back
+    drain(now)
+    blocked()  # of a moment that is to come
+    for second in range(10):
+        drain(now + second * SECOND)
+    assert len(receiver.posts) - tried == 1, "what failed is tried at once, and then its receiver is left alone again"
+    receiver.status = 200
+    drain_over(now + MINUTE, 12 * HOUR, 10 * MINUTE)
+    assert not OutboxMessage.objects.filter(delivered_at=None).exists()
+
+
+def test_a_sender_that_died_before_a_clock_went_back_holds_no_turn(receiver: Receiver) -> None:
+    endpoint, _ = listen(receiver, events=BLOCKED)
+    blocked()
+    ChannelTurn.objects.claim(Channel.ENDPOINT, endpoint=endpoint, now=NOON + HOUR, until=NOON + HOUR + LEASE)
+    assert [drain(NOON + HOUR - 5 * SECOND), drain(NOON)] == [0, 1]
 
 
 # When a receiver, or the sender, is not well

@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 from pytest_django import Settings
 
-from retrycontract.store.models import ChannelTurn, Event, Notice, OutboxMessage
+from retrycontract.store.models import Channel, ChannelTurn, Event, Notice, OutboxMessage
 from retrycontract.usecases.notify.drain_outbox import LEASE, UndeliveredError, drain_outbox
 from tests.factories import make_agent, make_blocked
 from tests.file_database import all_at_once
@@ -60,6 +60,49 @@ def test_email_and_webhook_go_their_own_ways(receiver: Receiver, settings: Setti
     assert "`" not in mail.get_content()
     states = {message.channel: message.delivered_at for message in OutboxMessage.objects.all()}
     assert states == {"email": NOON, "webhook": None}
+
+
+# When the clock goes back
+
+BACK = pytest.mark.parametrize("back", [timedelta(hours=1), timedelta(hours=9), timedelta(days=400)])
+
+
+@BACK
+def test_nobody_waits_for_a_pause_until_a_clock_that_went_back_has_caught_up(
+    receiver: Receiver, back: timedelta
+) -> None:
+    blocked()
+    assert drain() == 1
+    blocked()
+    assert [drain(NOON - back), drain(NOON - back)] == [1, 0]
+    blocked()
+    assert [drain(NOON - back + timedelta(seconds=second)) for second in (30, 61)] == [0, 1]
+    assert len(receiver.posts) == 3
+
+
+@BACK
+@pytest.mark.parametrize("tries", [1, 6])
+def test_a_message_that_failed_is_tried_again_after_a_clock_went_back_and_then_with_pauses(
+    receiver: Receiver, back: timedelta, tries: int
+) -> None:
+    receiver.status = 500
+    blocked()
+    for hour in range(tries):
+        drain(NOON + 60 * MINUTE * hour)
+    tried = len(receiver.posts)
+    now = NOON + 60 * MINUTE * (tries - 1) - back
+    for second in range(10):
+        drain(now + timedelta(seconds=second))
+    assert (tried, len(receiver.posts)) == (tries, tries + 1)
+    receiver.status = 200
+    drain(now + 120 * MINUTE)
+    assert not OutboxMessage.objects.filter(delivered_at=None).exists()
+
+
+def test_a_sender_that_died_before_a_clock_went_back_holds_no_turn(receiver: Receiver) -> None:
+    blocked()
+    ChannelTurn.objects.claim(Channel.WEBHOOK, now=NOON, until=NOON + LEASE)
+    assert [drain(NOON - timedelta(seconds=5)), drain(NOON - 60 * MINUTE)] == [0, 1]
 
 
 # When the receiver is not well

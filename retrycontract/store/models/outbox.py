@@ -134,7 +134,14 @@ TO_PEOPLE = (Channel.WEBHOOK.value, Channel.EMAIL.value)
 # A message or a turn is an endpoint's, or a channel's to people.
 OF_AN_ENDPOINT = Q(channel=Channel.ENDPOINT, endpoint__isnull=False)
 HAS_ENDED = Q(delivered_at__isnull=False) | Q(given_up_at__isnull=False)
+# What was written further ahead than that was written before this clock went back, and nothing waits for it.
+AHEAD: Final = timedelta(minutes=1)
 OF_PEOPLE = ~Q(channel=Channel.ENDPOINT) & Q(endpoint__isnull=True)
+
+
+def _is_due(now: datetime) -> Q:
+    never_tried = Q(last_tried_at=None, due_at__gt=now + AHEAD)
+    return Q(due_at__lte=now) | Q(last_tried_at__gt=now + AHEAD) | never_tried
 
 
 class OutboxMessageQuerySet(models.QuerySet["OutboxMessage"]):
@@ -144,18 +151,18 @@ class OutboxMessageQuerySet(models.QuerySet["OutboxMessage"]):
         """Keep what is still to be delivered, the least tried first."""
         return self.filter(channel=channel, delivered_at=None, given_up_at=None).order_by("tries", "pk")
 
-    def next_endpoint(self, now: datetime) -> WebhookEndpoint | None:
+    def next_endpoint(self, now: datetime, until: datetime) -> WebhookEndpoint | None:
         """Find an endpoint that is to be sent something now and whose turn is free, the longest free first."""
         unfinished = self.filter(delivered_at=None, given_up_at=None)
-        waiting = unfinished.filter(endpoint=OuterRef("pk"), due_at__lte=now)
-        taken = Q(turn__free_at__gt=now) | Q(turn__lease_until__gt=now)
-        free = WebhookEndpoint.objects.filter(Exists(waiting), is_active=True).exclude(taken)
+        waiting = unfinished.filter(_is_due(now), endpoint=OuterRef("pk"))
+        taken = ChannelTurn.objects.taken(now, until).filter(endpoint=OuterRef("pk"))
+        free = WebhookEndpoint.objects.filter(Exists(waiting), ~Exists(taken), is_active=True)
         return free.order_by(F("turn__free_at").asc(nulls_first=True), "pk").first()
 
     def due(self, endpoint: WebhookEndpoint, now: datetime) -> OutboxMessageQuerySet:
         """Keep what an endpoint is to be sent now, the longest due first."""
         unfinished = self.filter(endpoint=endpoint, delivered_at=None, given_up_at=None)
-        return unfinished.filter(due_at__lte=now).order_by("due_at", "pk")
+        return unfinished.filter(_is_due(now)).order_by("due_at", "pk")
 
     def outdated(self, endpoint: WebhookEndpoint, now: datetime) -> OutboxMessageQuerySet:
         """Keep what an endpoint was sent, or was not, so long ago that nobody asks any more; the oldest first."""
@@ -287,21 +294,36 @@ class Notice(models.Model):
         return f"{self.escalation} by {self.channel}"
 
 
+def _pauses(now: datetime, pause: timedelta) -> Q:
+    mine = Q(endpoint=OuterRef("endpoint")) | Q(endpoint=None, channel=OuterRef("channel"))
+    tried_ahead = OutboxMessage.objects.filter(mine, delivered_at=None, given_up_at=None, last_tried_at__gt=now + AHEAD)
+    is_of_now = Q(failures__gt=0) | Q(free_at__lte=now + pause + AHEAD)
+    return Q(is_of_now, ~Exists(tried_ahead), free_at__gt=now)
+
+
 class ChannelTurnQuerySet(models.QuerySet["ChannelTurn"]):
     """Take turns."""
 
-    def is_pausing(self, channel: Channel, now: datetime) -> bool:
-        """Tell whether nobody may send by a channel yet; looking costs no lock, as claiming does."""
-        return self.filter(channel=channel, free_at__gt=now).exists()
+    def pausing(self, now: datetime, pause: timedelta = timedelta()) -> ChannelTurnQuerySet:
+        """Keep those by which nobody may send yet; `pause` is what they have between two messages that were taken."""
+        return self.filter(_pauses(now, pause))
+
+    def taken(self, now: datetime, until: datetime, pause: timedelta = timedelta()) -> ChannelTurnQuerySet:
+        """Keep those that pause, or that a sender has leased, `until` the moment that a lease has from now at most."""
+        return self.filter(_pauses(now, pause) | Q(lease_until__gt=now, lease_until__lte=until + AHEAD))
 
     def claim(
-        self, channel: Channel, *, now: datetime, until: datetime, endpoint: WebhookEndpoint | None = None
-    ) -> ChannelTurn | None:
+        self, channel: Channel, *, now: datetime, until: datetime, pause: timedelta = timedelta(),
+        endpoint: WebhookEndpoint | None = None,
+    ) -> ChannelTurn | None:  # fmt: skip
         """Lease a channel, or an endpoint's, or None when somebody else sends by it or it pauses."""
         turn, _ = self.get_or_create(channel=channel, endpoint=endpoint, defaults={"free_at": now})
         token = secrets.token_hex(16)
-        unleased = Q(lease_until=None) | Q(lease_until__lte=now)
-        if not self.filter(unleased, pk=turn.pk, free_at__lte=now).update(lease_token=token, lease_until=until):
+        # As it was looked at: whoever was faster has written another token.
+        free = self.filter(pk=turn.pk, lease_token=turn.lease_token, free_at=turn.free_at)
+        if self.taken(now, until, pause).filter(pk=turn.pk).exists() or not free.update(
+            lease_token=token, lease_until=until
+        ):
             return None
         return self.get(pk=turn.pk)
 

@@ -117,10 +117,11 @@ def drain_outbox(*, now: datetime, clock: Callable[[], datetime], chance: Callab
 def _drain(channel: Channel, now: datetime, clock: Callable[[], datetime], chance: Callable[[], float]) -> bool:
     # Reads before the claim, which writes: on most sweeps there is nothing to send, and looking costs no lock.
     has_work = OutboxMessage.objects.unfinished(channel).exists() or Notice.objects.waiting(channel).exists()
-    if not (has_work and not ChannelTurn.objects.is_pausing(channel, now)):
+    pause = timedelta(seconds=settings.RETRYCONTRACT.notify_pause_seconds)
+    if not has_work or ChannelTurn.objects.pausing(now, pause).filter(channel=channel).exists():
         return False
     with write_transaction():
-        turn = ChannelTurn.objects.claim(channel, now=now, until=now + LEASE)
+        turn = ChannelTurn.objects.claim(channel, now=now, until=now + LEASE, pause=pause)
         if turn is None:
             return False
         message = OutboxMessage.objects.unfinished(channel).first()
@@ -139,7 +140,7 @@ def _drain(channel: Channel, now: datetime, clock: Callable[[], datetime], chanc
         ended = clock()
         with write_transaction():
             message.deliver(ended)
-            turn.release(free_at=ended + timedelta(seconds=settings.RETRYCONTRACT.notify_pause_seconds), failures=0)
+            turn.release(free_at=ended + pause, failures=0)
     return not problem
 
 
@@ -197,7 +198,7 @@ def drain_endpoints(*, now: datetime, clock: Callable[[], datetime], chance: Cal
 
     `now` says what is due, `clock` when the try ended, `chance` (0 to 1) spreads the tries.
     """
-    endpoint = OutboxMessage.objects.next_endpoint(now)
+    endpoint = OutboxMessage.objects.next_endpoint(now, now + LEASE)
     begun = _begin(endpoint, now) if endpoint else None
     if begun is None:
         return False
