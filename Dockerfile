@@ -10,7 +10,7 @@ RUN groupadd --system --gid 10001 retrycontract && \
 # `backup` and `restore` call PostgreSQL's own programs, which must be of the server's version or newer.
 RUN apt-get update && apt-get install -y --no-install-recommends postgresql-client-17 && rm -rf /var/lib/apt/lists/*
 COPY requirements.lock ./
-RUN pip install --require-hashes -r requirements.lock
+RUN pip install --no-deps --require-hashes -r requirements.lock
 COPY manage.py pyproject.toml ./
 COPY retrycontract retrycontract
 COPY dashboard dashboard

