@@ -40,15 +40,15 @@ class EmbeddedDoorbell:
 class EmbeddedWorker:
     """Run the threads and the courier; `stop` lets the attempts and the messages in hand finish.
 
-    There are as many threads as child processes: while one waits for a check that takes seconds, others go on.
+    The first thread judges what is quick, and sweeps; of the others there are as many as child processes, for each of
+    which one waits.
     """
 
     def __init__(self) -> None:
         self._stopping = threading.Event()
-        count = settings.RETRYCONTRACT.check_processes
         self._threads = [
             threading.Thread(target=self._run, args=(number == 0,), name=f"retrycontract-worker-{number}", daemon=True)
-            for number in range(count)
+            for number in range(settings.RETRYCONTRACT.children + 1)
         ]
         self._courier = OutboxDrain()
 
@@ -69,7 +69,7 @@ class EmbeddedWorker:
             thread.join(max(end - time.monotonic(), 0))
         self._courier.stop(max(end - time.monotonic(), 0))
 
-    def _run(self, sweeps: bool) -> None:
+    def _run(self, is_first: bool) -> None:
         # 0 switches the sweep off: then rings alone wake the threads.
         longest = pause = settings.RETRYCONTRACT.sweep_seconds or threading.TIMEOUT_MAX
         heard, swept = 0, 0.0
@@ -80,9 +80,9 @@ class EmbeddedWorker:
                 break
             try:
                 close_old_connections()
-                judge_waiting(clock=timezone.now)
+                judge_waiting(clock=timezone.now, takes_dear=not is_first)
                 # By the clock as well: under load rings never pause, and the sweep would never come.
-                if sweeps and (not rung or time.monotonic() - swept >= pause):
+                if is_first and (not rung or time.monotonic() - swept >= pause):
                     begun = time.monotonic()
                     sweep()
                     swept = time.monotonic()

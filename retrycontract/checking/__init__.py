@@ -97,14 +97,18 @@ def judge_apart(
     at_once: int | None = None,
     cpu_seconds: float | None = None,
     charge: Callable[[float], None] = lambda _seconds: None,
+    is_queued: bool = False,
 ) -> Answered:
     """Judge an output in a child process; what it could not finish is a verdict of its own.
 
-    `key` says who asks: keys take turns. `charge` is told the processor seconds, also of a schema that is refused.
+    `key` says who asks: keys take turns, and what `is_queued` leaves a place free. `charge` is told the processor
+    seconds, also of a schema that is refused.
     Raises InvalidSchema for a schema that was not admitted before, and ChildUnavailableError.
     """
     try:
-        done = shared_pool().run("judge", question, key=key, at_once=at_once, cpu_seconds=cpu_seconds)
+        done = shared_pool().run(
+            "judge", question, key=key, at_once=at_once, cpu_seconds=cpu_seconds, is_queued=is_queued
+        )
     except ChildDiedError as died:
         charge(died.cpu_seconds)
         findings = unfinished_check(*UNFINISHED[died.death])

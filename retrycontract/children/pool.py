@@ -40,6 +40,7 @@ class Limits:
     tidy: int = 256 * MEGABYTE
     jobs: int = 1_000
     processes: int = 2  # at work at the same time; more callers wait
+    queued: int | None = None  # of these, at most so many on what came out of a queue; None: all
 
 
 logger = logging.getLogger("retrycontract")
@@ -185,24 +186,27 @@ class Turns:
     """Let callers in, so many at a time, in turn between their keys: whoever asks often waits for itself alone.
 
     One place is left for the other keys, where there are several: a key's jobs that take seconds each must not hold
-    all of them at once. Callers without a key are not told apart, and may have all places.
+    all of them at once. Callers without a key are not told apart, and may have all places. At most `queued` places are
+    given to what came out of a queue.
     """
 
-    def __init__(self, places: int) -> None:
+    def __init__(self, places: int, queued: int | None = None) -> None:
         self._free, self._most = places, max(1, places - 1)
-        self._waiting: OrderedDict[Hashable, deque[threading.Event]] = OrderedDict()
+        self._free_for_queued = places if queued is None else queued
+        # Who waits, by key and whether it came out of a queue.
+        self._waiting: OrderedDict[tuple[Hashable, bool], deque[threading.Event]] = OrderedDict()
         self._held: Counter[Hashable] = Counter()
         self._lock = threading.Lock()
 
     @contextmanager
-    def taken(self, key: Hashable = None, *, at_once: int | None = None) -> Iterator[None]:
+    def taken(self, key: Hashable = None, *, at_once: int | None = None, is_queued: bool = False) -> Iterator[None]:
         """Wait for a place, and hold it; raises TooManyWaitingError where `at_once` of the key's jobs are here."""
-        called = threading.Event()
+        called, line = threading.Event(), (key, is_queued)
         with self._lock:
-            here = self._held[key] + len(self._waiting.get(key, ()))
+            here = self._held[key] + sum(len(self._waiting.get((key, each), ())) for each in (False, True))
             if at_once is not None and here >= at_once:
                 raise TooManyWaitingError
-            self._waiting.setdefault(key, deque()).append(called)
+            self._waiting.setdefault(line, deque()).append(called)
             self._call()
         try:
             called.wait()
@@ -212,28 +216,33 @@ class Turns:
                 # An interrupt may come before the place: then nobody may be called to it any more.
                 if called.is_set():
                     self._free += 1
+                    self._free_for_queued += is_queued
                     self._held[key] -= 1
                     if not self._held[key]:
                         del self._held[key]
                     self._call()
                 else:
-                    self._waiting[key].remove(called)
-                    if not self._waiting[key]:
-                        del self._waiting[key]
+                    self._waiting[line].remove(called)
+                    if not self._waiting[line]:
+                        del self._waiting[line]
 
     def _call(self) -> None:
-        """Give the free places away: the key that was served last comes last."""
+        """Give the free places away: the line that was served last comes last."""
         while self._free:
-            key = next((key for key in self._waiting if key is None or self._held[key] < self._most), None)
-            # Not `is None`: that is also the key of callers that are not told apart.
-            if key not in self._waiting:
+            line = next((line for line in self._waiting if self._has_place(*line)), None)
+            if line is None:
                 return
-            waiting = self._waiting.pop(key)
+            key, is_queued = line
+            waiting = self._waiting.pop(line)
             self._free -= 1
+            self._free_for_queued -= is_queued
             self._held[key] += 1
             waiting.popleft().set()
             if waiting:
-                self._waiting[key] = waiting
+                self._waiting[line] = waiting
+
+    def _has_place(self, key: Hashable, is_queued: bool) -> bool:
+        return (key is None or self._held[key] < self._most) and (self._free_for_queued > 0 or not is_queued)
 
 
 class Pool:
@@ -241,7 +250,7 @@ class Pool:
 
     def __init__(self, limits: Limits = Limits()) -> None:
         self.limits = limits
-        self._turns = Turns(limits.processes)
+        self._turns = Turns(limits.processes, limits.queued)
         self._idle: list[ChildProcess] = []
         self._lock = threading.Lock()
         self._is_closed = False
@@ -254,13 +263,15 @@ class Pool:
         key: Hashable = None,
         at_once: int | None = None,
         cpu_seconds: float | None = None,
+        is_queued: bool = False,
     ) -> Done:
         """Do a job; raises ChildDiedError for what exceeds the limits or crashes, and ChildUnavailableError.
 
         `key` says who asks: keys take turns. With `at_once` a key that has so many jobs here gets TooManyWaitingError.
+        What `is_queued` came out of a queue, and leaves a place for who waits for an answer.
         """
         seconds = self.limits.cpu_seconds if cpu_seconds is None else cpu_seconds
-        with self._turns.taken(key, at_once=at_once):
+        with self._turns.taken(key, at_once=at_once, is_queued=is_queued):
             try:
                 return self._run(job, request, seconds)
             except ChildDiedError as death:

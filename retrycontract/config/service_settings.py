@@ -47,6 +47,12 @@ def _unguessable(key: str) -> str:
     return key
 
 
+def _processors() -> int:
+    with suppress(AttributeError):  # Linux alone says which of them this process may use
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class ServiceSettings(LoginSettings, DeliverySettings):
     """Hold every setting of the service; a wrong value is refused at start with its name and range."""
 
@@ -163,7 +169,11 @@ class ServiceSettings(LoginSettings, DeliverySettings):
         2, gt=0, le=10, description="Processor seconds that checking one output may take before it is cut off."
     )
     check_processes: int = Field(
-        2, ge=1, le=64, description="Child processes, in each process of the service, that check what is not quick."
+        0,
+        ge=0,
+        le=64,
+        description="Child processes, in each process of the service, that check what is not quick; "
+        "0: one fewer than it has processors, at least 1 and at most 2.",
     )
     check_memory_mb: int = Field(
         1_024, ge=256, le=1_048_576, description="Address space of each of these child processes, in megabytes."
@@ -307,6 +317,11 @@ class ServiceSettings(LoginSettings, DeliverySettings):
         if url and not is_redis_url(url):
             raise ValueError("write it as redis://:password@host:6379/0, or rediss:// for TLS")
         return url
+
+    @property
+    def children(self) -> int:
+        """Count the child processes: whoever asks for what is quick finds a processor that none of them uses."""
+        return self.check_processes or (2 if _processors() > 2 else 1)
 
     @property
     def doorbell_class(self) -> str:

@@ -152,13 +152,13 @@ class Crowd:
         self._changed = threading.Condition()
         self._go_on = threading.Semaphore(0)
 
-    def add(self, key: str) -> None:
+    def add(self, key: str, *, is_queued: bool = False) -> None:
         """Have somebody ask for a turn."""
         asked = threading.Event()
 
         def hold() -> None:
             asked.set()
-            with self._turns.taken(key):
+            with self._turns.taken(key, is_queued=is_queued):
                 with self._changed:
                     self.began.append(key)
                     self._changed.notify_all()
@@ -202,6 +202,17 @@ def test_one_key_never_holds_every_place() -> None:
     assert crowd.wait_for(2) == ["a", "b"]
     crowd.end(4)
     crowd.wait_for(4)
+
+
+def test_what_came_out_of_a_queue_leaves_a_place_for_who_waits_for_an_answer() -> None:
+    crowd = Crowd(Turns(2, 1))
+    for key in ("a", "b", "c"):
+        crowd.add(key, is_queued=True)
+    assert crowd.wait_for(1) == ["a"]
+    crowd.add("d")
+    assert crowd.wait_for(2) == ["a", "d"]
+    crowd.end(4)
+    assert sorted(crowd.wait_for(4)) == ["a", "b", "c", "d"]
 
 
 def test_a_key_with_jobs_under_way_may_be_refused() -> None:

@@ -18,6 +18,7 @@ from retrycontract.front.waiting import bells
 from retrycontract.store.models import Attempt, Call, Door, OutboxMessage, WorkerBeat
 from retrycontract.store.sealing import seal
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
+from tests.bombs import known
 from tests.factories import RIGHT, WRONG, make_agent, make_blocked, make_tool, submit
 from tests.serving.receivers import Receiver, receiving
 from tests.serving.threads import eventually
@@ -145,10 +146,31 @@ def rename(table: str, name: str) -> None:
         cursor.execute(f"ALTER TABLE {table} RENAME TO {name}")
 
 
-def test_there_are_as_many_threads_as_children_however_often_it_is_started(run_worker: Callable[[float], None]) -> None:
+def test_what_is_quick_waits_for_no_output_that_takes_seconds(
+    run_worker: Callable[[float], None], settings: Settings
+) -> None:
+    configure(settings, check_processes=2)
+    run_worker(LONG)
+    bomb = known()[0]
+    dear = []
+    for name in ("a", "b", "c"):
+        agent = make_agent(name)
+        make_tool(agent, schema=bomb.schema)
+        dear.append(submit(agent, bomb.value).pk)
+    leased = Attempt.objects.filter(pk__in=dear, state="leased")
+    eventually(lambda: leased.count() == 2)
+    quick = make_agent()
+    make_tool(quick)
+    eventually(is_judged(submit(quick, WRONG)))
+    assert leased.count() == 2
+
+
+def test_there_is_a_thread_for_each_child_and_one_more_however_often_it_is_started(
+    run_worker: Callable[[float], None],
+) -> None:
     for _ in range(3):
         run_worker(LONG)
-    assert len(threads()) == settings.RETRYCONTRACT.check_processes
+    assert len(threads()) == settings.RETRYCONTRACT.children + 1
     embedded.stop()
     embedded.stop()
     assert threads() == []

@@ -57,7 +57,9 @@ class Checked:
 
 def check(submitted: Submitted, contract: PinnedContract | None, *, key: object) -> Checked:
     """Check an output where that is right for it; `key` says on whose account."""
-    return check_here(submitted, contract) if is_quick(submitted, contract) else check_apart(submitted, contract, key)
+    if is_quick(submitted, contract):
+        return check_here(submitted, contract)
+    return ask_child(submitted, contract.declared if contract else None, key)
 
 
 def check_here(submitted: Submitted, contract: PinnedContract | None) -> Checked:
@@ -79,8 +81,8 @@ def check_here(submitted: Submitted, contract: PinnedContract | None) -> Checked
 
 
 def check_apart(submitted: Submitted, contract: PinnedContract | None, key: object) -> Checked:
-    """Check an output in a child process, for no longer than the settings allow."""
-    return ask_child(submitted, contract.declared if contract else None, key)
+    """Check an output out of the queue in a child process, for no longer than the settings allow."""
+    return ask_child(submitted, contract.declared if contract else None, key, is_queued=True)
 
 
 def ask_child(
@@ -90,6 +92,7 @@ def ask_child(
     *,
     at_once: int | None = None,
     charge: Callable[[float], None] = lambda _seconds: None,
+    is_queued: bool = False,
 ) -> Checked:
     """Check an output in a child process by a tool as it is declared; raises InvalidSchema.
 
@@ -111,7 +114,9 @@ def ask_child(
     if declared is not None and declared.kind is Kind.SOURCE_FILE:
         seconds = max(seconds, SOURCE_SECONDS)
     began = perf_counter_ns()
-    told = judge_apart(question, sanitizer(), key=key, at_once=at_once, cpu_seconds=seconds, charge=charge)
+    told = judge_apart(
+        question, sanitizer(), key=key, at_once=at_once, cpu_seconds=seconds, charge=charge, is_queued=is_queued
+    )
     duration_us = (perf_counter_ns() - began) // 1000
     return Checked(told.examined, told.cpu_seconds, duration_us, crashed=told.death is Death.CRASH)
 
@@ -119,7 +124,9 @@ def ask_child(
 def bound_children() -> None:
     """Give the children of this process the limits that the settings name."""
     service = settings.RETRYCONTRACT
-    bound_shared_pool(Limits(memory=service.check_memory_mb * MEGABYTE, processes=service.check_processes))
+    # One more than attempts may have: who registers or tries a schema waits for no output that takes seconds.
+    processes, queued = service.children + 1, service.children
+    bound_shared_pool(Limits(memory=service.check_memory_mb * MEGABYTE, processes=processes, queued=queued))
 
 
 def is_quick(submitted: Submitted, contract: PinnedContract | None) -> bool:

@@ -52,16 +52,17 @@ logger = logging.getLogger("retrycontract")
 BATCH = 200  # rows of each kind that are taken at once
 
 
-def judge_waiting(*, clock: Callable[[], datetime], end: float = inf) -> int:
+def judge_waiting(*, clock: Callable[[], datetime], end: float = inf, takes_dear: bool = True) -> int:
     """Judge every attempt that may be claimed now; returns how many were judged here.
 
-    None is begun from the moment `end` of the monotonic clock on.
+    None is begun from the moment `end` of the monotonic clock on. Without `takes_dear` those that wait for a child
+    process are left to others.
     """
     judged = 0
     while waiting := WAITING.tuples(now=clock()):
         done = 0
         # After a dear one everything is looked at anew, since it took its time.
-        for ids, is_dear in _leases(sorted(waiting)):
+        for ids, is_dear in _leases(sorted(row for row in waiting if takes_dear or not row[2])):
             if monotonic() >= end:
                 return judged + done
             done += judge_or_leave(ids[0], clock=clock) if len(ids) == 1 else _judge_together(ids, clock)
