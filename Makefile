@@ -9,7 +9,7 @@ WHATEVER_THE_DATABASE := $(patsubst %,tests/usecases/test_%.py,both_ways dear_ou
 	one_time_codes operators outbox outbox_delivery registering saved_replies sealed_schemas secrets standing_answers trail)
 # What says something about the database: its rows, its locks, its transactions.
 WHERE_DATABASES_DIFFER := tests/store tests/usecases $(addprefix --ignore=,$(WHATEVER_THE_DATABASE)) \
-	tests/worker/test_embedded.py tests/worker/test_sweeper.py tests/api/test_call_lists.py tests/api/test_events.py tests/api/test_idempotency.py tests/api/test_queries.py \
+	tests/worker/test_embedded.py tests/worker/test_beside_pool.py tests/api/test_call_lists.py tests/api/test_events.py tests/api/test_idempotency.py tests/api/test_queries.py \
 	tests/dashboard/test_calls.py tests/dashboard/test_search.py tests/dashboard/test_odd_characters.py tests/dashboard/test_audit.py tests/dashboard/test_inbox.py \
 	tests/dashboard/test_numbers_lead_to_calls.py
 # What the soak adds to that: the rest of API and desk, and these.

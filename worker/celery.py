@@ -15,8 +15,8 @@ from django.db import close_old_connections
 from django.utils import timezone
 
 from retrycontract.config.service_settings import ServiceSettings
+from worker.beside_pool import BesidePool
 from worker.celery_doorbell import JUDGE, QUEUE, CeleryDoorbell
-from worker.sweeper import SweeperStep
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
 
@@ -29,18 +29,25 @@ AWAKE_SECONDS: Final = 1.0
 
 
 def judge(*, attempt_id: int, **_: Any) -> None:
-    """Judge what waits, then what is rung for within the next moment; further arguments are those of other releases."""
+    """Judge what is quick and waits, then what is rung for within the next moment.
+
+    Further arguments are those of other releases.
+    """
     from retrycontract.usecases.calls.sweep import judge_or_leave, judge_waiting
     from retrycontract.usecases.notify.doorbell import ring_after_commit
 
     end = time.monotonic() + AWAKE_SECONDS
     bell = _bell()
+
+    def is_over() -> bool:
+        return time.monotonic() >= end
+
     rung: int | None = 0  # one message stands for all that waits
     while rung is not None:
         # Connections are kept over many tasks (CELERY_DB_REUSE_MAX): one that is too old or broken is replaced here.
-        if not (rung and judge_or_leave(rung, clock=timezone.now)):
+        if not (rung and judge_or_leave(rung, clock=timezone.now, dear=False)):
             close_old_connections()
-        if not rung and not judge_waiting(clock=timezone.now, end=end) and bell.is_waking():
+        if not rung and not judge_waiting(clock=timezone.now, dear=False, is_ending=is_over) and bell.is_waking():
             return  # of many messages that find nothing none may take a second
         left = end - time.monotonic()
         if left <= 0 and not rung:
@@ -108,7 +115,7 @@ def make_app(service: ServiceSettings) -> Celery:
     # The service's logging stays as it is: else Celery would write lines of its own form.
     setup_logging.connect(lambda **_: None, weak=False)
     made.task(name=JUDGE)(judge)
-    made.steps["worker"].add(SweeperStep)
+    made.steps["worker"].add(BesidePool)
     return made
 
 

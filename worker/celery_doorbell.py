@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from celery import Celery
@@ -25,6 +26,8 @@ JUDGE: Final = "retrycontract.judge"
 CHANNEL: Final = "retrycontract.calls"
 # Where workers that have just judged wait: for the number of an attempt, or the word to look what waits.
 AWAKE: Final = "retrycontract.awake"
+# Where the threads of workers wait that judge dear attempts.
+DEAR: Final = "retrycontract.dear"
 DIGITS: Final = 18  # so many fit a bigint whatever they are
 LOOK: Final = "look"
 # A request waits no longer for a ring that is a hint only.
@@ -89,12 +92,13 @@ class CeleryDoorbell:
             "interval_max": 0,
         }
 
-    def attempt_queued(self, attempt_id: int) -> None:
-        self.ring_worker(attempt_id)
+    def attempt_queued(self, attempt_id: int, *, is_dear: bool = False) -> None:
+        self.ring_worker(attempt_id, is_dear=is_dear)
 
-    def ring_worker(self, attempt_id: int) -> bool:
+    def ring_worker(self, attempt_id: int, *, is_dear: bool = False) -> bool:
         """Wake a worker, and tell whether the ring went out."""
-        return self._breaker.attempt(lambda: self._publish(attempt_id), OperationalError, RedisError, OSError)
+        ring = self._ring_dear if is_dear else partial(self._publish, attempt_id)
+        return self._breaker.attempt(ring, OperationalError, RedisError, OSError)
 
     def call_changed(self, call_id: str, agent_id: int, verdict: bytes | None = None) -> None:
         """Wake whoever waits for the call, and the streams of its agent, in this process and in the others."""
@@ -130,6 +134,20 @@ class CeleryDoorbell:
             return None
         # Whoever can write to Redis can ring, and with anything.
         return int(rung[1]) if rung[1].isdigit() and len(rung[1]) <= DIGITS else 0
+
+    def is_dear_rung(self, seconds: float) -> bool:
+        """Wait for a ring for dear attempts; without Redis for nothing."""
+        try:
+            return self._redis.blpop([DEAR], timeout=seconds) is not None
+        except (RedisError, OSError):
+            return False
+
+    def _ring_dear(self) -> None:
+        """Have a thread look that waits for dear attempts; one word stands for all where none waits."""
+        with self._redis.pipeline(transaction=False) as pipe:
+            pipe.lpush(DEAR, LOOK)
+            pipe.ltrim(DEAR, 0, 0)
+            pipe.execute()
 
     def _publish(self, attempt_id: int) -> None:
         """Hand the attempt to a worker that is awake, else wake one through Celery if none is being woken already."""

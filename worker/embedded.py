@@ -23,7 +23,7 @@ logger = logging.getLogger("retrycontract")
 class EmbeddedDoorbell:
     """Ring inside this process: the worker thread, and the agents in the waiting room."""
 
-    def attempt_queued(self, attempt_id: int) -> None:  # noqa: ARG002 - the thread looks for itself
+    def attempt_queued(self, attempt_id: int, *, is_dear: bool = False) -> None:  # noqa: ARG002 - threads look
         _rung.ring()
 
     def call_changed(self, call_id: str, agent_id: int, verdict: bytes | None = None) -> None:
@@ -80,7 +80,7 @@ class EmbeddedWorker:
                 break
             try:
                 close_old_connections()
-                judge_waiting(clock=timezone.now, takes_dear=not is_first)
+                judge_waiting(clock=timezone.now, dear=False if is_first else None, is_ending=self._stopping.is_set)
                 # By the clock as well: under load rings never pause, and the sweep would never come.
                 if is_first and (not rung or time.monotonic() - swept >= pause):
                     begun = time.monotonic()

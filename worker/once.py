@@ -12,7 +12,7 @@ LONGEST_SECONDS: Final = 30
 
 
 def main() -> None:
-    """Judge every attempt that may be claimed now."""
+    """Judge every attempt that may be claimed now and needs no child process: the worker's own threads see to those."""
     # The default action ends the process wherever it computes, also where Python would not hear an exception.
     signal.alarm(LONGEST_SECONDS)
     django.setup()
@@ -20,7 +20,7 @@ def main() -> None:
 
     from retrycontract.usecases.calls.sweep import judge_waiting
 
-    judge_waiting(clock=timezone.now)
+    judge_waiting(clock=timezone.now, dear=False)
 
 
 if __name__ == "__main__":

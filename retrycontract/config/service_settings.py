@@ -20,7 +20,7 @@ from retrycontract.config.outside_settings import DeliverySettings, LoginSetting
 from retrycontract.config.outside_settings import is_plain_url as is_plain_url
 from retrycontract.config.telemetry import checked_endpoint
 from retrycontract.config.variables import PREFIX as PREFIX
-from retrycontract.config.variables import misspelt
+from retrycontract.config.variables import given, misspelt
 from retrycontract.contract.errors import WrongInputError
 
 EMBEDDED_DOORBELL = "worker.embedded.EmbeddedDoorbell"
@@ -45,12 +45,6 @@ def _unguessable(key: str) -> str:
     if key and (len(key) < SHORTEST_KEY or len(set(key)) < SHORTEST_KEY // 4):
         raise ValueError(f"must be random, with at least {SHORTEST_KEY} characters: `openssl rand -hex 32` makes one")
     return key
-
-
-def _processors() -> int:
-    with suppress(AttributeError):  # Linux alone says which of them this process may use
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class ServiceSettings(LoginSettings, DeliverySettings):
@@ -321,7 +315,10 @@ class ServiceSettings(LoginSettings, DeliverySettings):
     @property
     def children(self) -> int:
         """Count the child processes: whoever asks for what is quick finds a processor that none of them uses."""
-        return self.check_processes or (2 if _processors() > 2 else 1)
+        count = os.cpu_count() or 1
+        with suppress(AttributeError):  # Linux alone says which of them this process may use
+            count = len(os.sched_getaffinity(0))
+        return self.check_processes or (2 if count > 2 else 1)
 
     @property
     def doorbell_class(self) -> str:
@@ -349,21 +346,8 @@ def load(environ: dict[str, str]) -> ServiceSettings:
     Raises WrongSettingError for values that cannot be used and for variables with our prefix that nothing reads.
     Keys that are not given are made once and kept in the data folder, readable by their owner only.
     """
-    values: dict[str, str] = {}
-    faults = [*misspelt(environ)]
-    for name in ServiceSettings.model_fields:
-        variable = f"{PREFIX}{name.upper()}"
-        # Docker and Kubernetes hand secrets over as files; a variable can be read by whoever may inspect the container.
-        if path := environ.get(f"{variable}_FILE"):
-            if environ.get(variable):
-                faults.append(f"{variable} and {variable}_FILE are both set: keep one")
-            try:
-                values[name] = Path(path).read_text(encoding="utf-8").strip()
-            except (OSError, UnicodeDecodeError) as error:
-                reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-                faults.append(f"{variable}_FILE: {path} cannot be read: {reason}")
-        elif variable in environ:
-            values[name] = environ[variable]
+    values, unreadable = given(environ, ServiceSettings.model_fields)
+    faults = [*misspelt(environ), *unreadable]
     try:
         settings = ServiceSettings.model_validate(values)
     except ValidationError as error:

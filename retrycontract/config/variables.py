@@ -1,8 +1,9 @@
-"""The names of all variables that begin with RETRYCONTRACT_, for whoever must not load what reads them."""
+"""All variables that begin with RETRYCONTRACT_: their names, without loading what reads them, and what they hold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
 PREFIX: Final = "RETRYCONTRACT_"
@@ -29,6 +30,26 @@ OF_OTHERS: Final = frozenset({
     "E2E_MODEL",
 })  # fmt: skip
 OF_TESTS: Final = "TEST_"
+
+
+def given(environ: Mapping[str, str], names: Iterable[str]) -> tuple[dict[str, str], list[str]]:
+    """Give what the variables of these settings hold, or the files that they name, and what is wrong with those."""
+    values: dict[str, str] = {}
+    faults = []
+    for name in names:
+        variable = f"{PREFIX}{name.upper()}"
+        # Docker and Kubernetes hand secrets over as files; a variable can be read by whoever may inspect the container.
+        if path := environ.get(f"{variable}_FILE"):
+            if environ.get(variable):
+                faults.append(f"{variable} and {variable}_FILE are both set: keep one")
+            try:
+                values[name] = Path(path).read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+                faults.append(f"{variable}_FILE: {path} cannot be read: {reason}")
+        elif variable in environ:
+            values[name] = environ[variable]
+    return values, faults
 
 
 def misspelt(environ: Mapping[str, str]) -> Iterator[str]:

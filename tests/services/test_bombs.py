@@ -74,13 +74,19 @@ def test_fifty_bombs_of_one_key_hold_up_nobody_in_one_process(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "keys", "at_once"), [("scaled out, three at once", 3, 3), ("scaled out, one key, 50 in flight", 1, 50)]
+    ("name", "keys", "at_once", "judge"),
+    [
+        ("scaled out, three at once", 3, 3, "auto"),
+        ("scaled out, three at once, all judged by workers", 3, 3, "worker"),
+        ("scaled out, one key, 50 in flight", 1, 50, "auto"),
+    ],
 )
-def test_bombs_hold_up_nobody_scaled_out(tmp_path: Path, name: str, keys: int, at_once: int) -> None:
+def test_bombs_hold_up_nobody_scaled_out(tmp_path: Path, name: str, keys: int, at_once: int, judge: str) -> None:
     require(redis_server(), NO_REDIS)
     require(postgresql_programs(), NO_POSTGRESQL)
     with running_redis() as redis, running_postgresql() as postgresql:
         environment = {"RETRYCONTRACT_DATABASE_URL": postgresql.new_database(), "RETRYCONTRACT_REDIS_URL": redis.url}
+        environment["RETRYCONTRACT_JUDGE"] = judge
         metered = UNMETERED if keys > 1 else {}
         service = ScaledService(tmp_path / "data", environment | metered, webs=2, workers=2, anew=True)
         try:

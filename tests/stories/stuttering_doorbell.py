@@ -10,7 +10,7 @@ TIMES = 5
 class StutteringDoorbell(CeleryDoorbell):
     """Ring for each attempt again and again."""
 
-    def attempt_queued(self, attempt_id: int) -> None:
+    def attempt_queued(self, attempt_id: int, *, is_dear: bool = False) -> None:
         """Wake as many workers as there are."""
         for _ in range(TIMES):
-            super().attempt_queued(attempt_id)
+            super().attempt_queued(attempt_id, is_dear=is_dear)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.bombs import known
 from tests.serving import running, scaled
 from tests.serving.service import AgentClient, Service
 
@@ -46,3 +47,23 @@ def test_what_no_ring_was_heard_for_is_judged_by_the_sweep_and_its_agent_hears_o
         service = Service(tmp_path / "data", silent | quick)
     with running(service):
         assert submit_some(service, 1) == ["retry"]
+
+
+def test_a_worker_judges_what_is_quick_while_its_children_check_what_takes_seconds(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    bomb = known()[0]
+    # Rings alone bring work, so that none may be missing.
+    slow = {"RETRYCONTRACT_CHECK_SECONDS": "3", "RETRYCONTRACT_SWEEP_SECONDS": "3600"}
+    with running(scaled(request, tmp_path / "data", environment=slow, webs=1)) as service:
+        dear = [AgentClient(service, service.new_key(name)) for name in ("first", "second")]
+        for agent in dear:
+            agent.register("read", bomb.schema)
+        body = {"tool": "read", "tool_call_id": "c", "arguments": bomb.value}
+        calls = [agent.send("POST", "/calls", body, headers={"Prefer": "wait=0"}).body["call_id"] for agent in dear]
+        assert submit_some(service, 3) == ["retry"] * 3
+        states = [agent.send("GET", f"/calls/{call}").body["state"] for agent, call in zip(dear, calls, strict=True)]
+        assert states == ["pending"] * 2
+        for agent, call in zip(dear, calls, strict=True):
+            answer = agent.send("GET", f"/calls/{call}/wait?for=verdict", headers={"Prefer": "wait=60"}, timeout=90)
+            assert answer.body["status"] == "retry"

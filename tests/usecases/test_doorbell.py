@@ -10,8 +10,10 @@ from pytest_django import Settings
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Attempt, Call
 from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.judge_attempt import judge_attempt
 from retrycontract.usecases.calls.sweep import judge_waiting
 from retrycontract.usecases.notify.doorbell import SilentDoorbell, ring_after_commit
+from tests.bombs import known
 from tests.factories import WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.usecases.conftest import configure
 
@@ -23,9 +25,9 @@ RINGS: list[tuple[str, object]] = []
 class NotingDoorbell:
     """Note every ring, and whether the transaction was over."""
 
-    def attempt_queued(self, attempt_id: int) -> None:
+    def attempt_queued(self, attempt_id: int, *, is_dear: bool = False) -> None:
         assert not connection.in_atomic_block
-        RINGS.append(("attempt", attempt_id))
+        RINGS.append(("dear" if is_dear else "attempt", attempt_id))
 
     def call_changed(self, call_id: str, agent_id: int, verdict: bytes | None = None) -> None:  # noqa: ARG002
         assert not connection.in_atomic_block
@@ -36,7 +38,7 @@ class NotingDoorbell:
 class BrokenDoorbell:
     """Raise at every ring."""
 
-    def attempt_queued(self, _: int) -> None:
+    def attempt_queued(self, _: int, *, is_dear: bool = False) -> None:  # noqa: ARG002
         raise ConnectionError("the bell is broken")
 
     def call_changed(self, _: str, __: int, verdict: bytes | None = None) -> None:  # noqa: ARG002
@@ -56,6 +58,21 @@ def test_a_queued_attempt_rings_for_a_worker(settings: Settings, rings: list[tup
     make_tool(agent)
     attempt = submit(agent, WRONG)
     assert rings == [("attempt", attempt.pk)]
+
+
+def test_what_takes_seconds_rings_for_those_who_wait_for_children(
+    settings: Settings, rings: list[tuple[str, object]]
+) -> None:
+    configure(settings, judge="worker")
+    agent, bomb = make_agent(), known()[1]
+    make_tool(agent, schema=bomb.schema)
+    first = submit(agent, bomb.value)
+    second, other = submit(agent, bomb.value, call=first.call), submit(agent, bomb.value)
+    assert rings == [("dear", attempt.pk) for attempt in (first, second, other)]
+    rings.clear()
+    assert judge_attempt(first.pk, clock=timezone.now, dear=False) is False
+    assert judge_attempt(first.pk, clock=timezone.now, dear=True)
+    assert ("dear", second.pk) in rings, "the next one of its call, or of its agent"
 
 
 def test_a_verdict_rings_for_its_agent_and_for_the_next_attempt(

@@ -163,6 +163,9 @@ def test_what_is_quick_waits_for_no_output_that_takes_seconds(
     make_tool(quick)
     eventually(is_judged(submit(quick, WRONG)))
     assert leased.count() == 2
+    embedded.stop()
+    assert threads() == []
+    assert Attempt.objects.get(pk=dear[2]).state == "queued", "none is begun while it stops"
 
 
 def test_there_is_a_thread_for_each_child_and_one_more_however_often_it_is_started(

@@ -61,8 +61,8 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         judged = Attempt.objects.filter(call=models.OuterRef("call"), is_valid__isnull=False)
         return self.filter(call__in=calls, pk=models.Subquery(judged.order_by("-number").values("pk")[:1]))
 
-    def claimable(self, now: datetime) -> AttemptQuerySet:
-        """Keep what a worker may take: queued or left behind by a dead one, and first of its call.
+    def claimable(self, now: datetime, dear: bool | None = None) -> AttemptQuerySet:
+        """Keep what a worker may take: queued or left behind by a dead one, first of its call, and dear or not.
 
         Of an agent's dear ones only one is judged at a time: many at once must not hold all workers.
         """
@@ -75,7 +75,8 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
             state=AttemptState.LEASED, is_dear=True, lease_until__gt=now, call__agent=models.Subquery(agent)
         )
         is_first, may_begin = ~models.Exists(earlier), Q(is_dear=False) | ~models.Exists(in_hand)
-        return self.waiting().filter(free, is_first, may_begin).order_by("pk")
+        asked = Q() if dear is None else Q(is_dear=dear)
+        return self.waiting().filter(free, asked, is_first, may_begin).order_by("pk")
 
     def left_behind(self, now: datetime, before: datetime) -> AttemptQuerySet:
         """Keep what a worker may take and nobody took: queued before a moment, or its lease ran out."""
@@ -84,16 +85,21 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 
 # While a child judges, whatever ends this process is not the output, so a dear one counts only once it is judged.
 COUNTED: Final = F("deliveries") + models.Case(models.When(is_dear=True, then=0), default=1)
-CLAIMABLE = Statement(lambda pk, now: Attempt.objects.claimable(now).filter(pk=pk).order_by(), "pk", "now")
-
-
+# For those that are dear, for the others, and for both.
+CLAIMABLE: dict[bool | None, Statement[Any]] = {
+    dear: Statement(
+        lambda pk, now, dear=dear: Attempt.objects.claimable(now, dear).filter(pk=pk).order_by(), "pk", "now"
+    )
+    for dear in (None, False, True)
+}
+OF_WAITING: Final = ("call__agent__work_until", "pk", "is_dear", "state", "call__agent_id")
 # Whose account owes least comes first, then who came first: rows are sorted as they are read.
-WAITING: Statement[Any] = Statement(
-    lambda now: Attempt.objects.claimable(now).values_list(
-        "call__agent__work_until", "pk", "is_dear", "state", "call__agent_id"
-    )[:LOOKED_AT],
-    "now",
-)
+WAITING: dict[bool | None, Statement[Any]] = {
+    dear: Statement(
+        lambda now, dear=dear: Attempt.objects.claimable(now, dear).values_list(*OF_WAITING)[:LOOKED_AT], "now"
+    )
+    for dear in (None, False, True)
+}
 
 
 def _among(ids: Mapping[str, Any]) -> Q:
@@ -230,11 +236,13 @@ class Attempt(models.Model):
         return f"{self.call} #{self.number}"
 
     @classmethod
-    def claim(cls, attempt_id: int, *, token: str, now: datetime, until: datetime) -> Attempt | None:
-        """Lease one attempt, or None when somebody else has it or it is not its turn."""
+    def claim(
+        cls, attempt_id: int, *, token: str, now: datetime, until: datetime, dear: bool | None = None
+    ) -> Attempt | None:
+        """Lease one attempt, or None when somebody else has it or it is not its turn; with `dear` only one that is."""
         leased = {"state": AttemptState.LEASED, "lease_token": token, "lease_until": until}
         with write_turn():
-            if not CLAIMABLE.update(leased | {"deliveries": COUNTED}, pk=attempt_id, now=now):
+            if not CLAIMABLE[dear].update(leased | {"deliveries": COUNTED}, pk=attempt_id, now=now):
                 return None
         return TO_JUDGE.first(pk=attempt_id)
 

@@ -48,11 +48,14 @@ REGISTER_AGAIN = "the tool has to be registered with another schema"
 UNFINISHED = "The checker could not finish: its work on this output crashed or took too long"
 
 
-def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
-    """Judge one attempt; False when somebody else has it, it is not its turn, or the lease was lost meanwhile."""
+def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime], dear: bool | None = None) -> bool:
+    """Judge one attempt; False when somebody else has it, it is not its turn, or the lease was lost meanwhile.
+
+    With `dear` also when it is dear and must not be, or is not.
+    """
     now = clock()
     lease = _new_lease(now)
-    attempt = Attempt.claim(attempt_id, **lease)
+    attempt = Attempt.claim(attempt_id, dear=dear, **lease)
     if attempt is None:
         return False
     claimed = attempt.deliveries
@@ -145,7 +148,7 @@ def _finish(
         # One at a time of each agent: whoever was rung for the next one has found this one in hand, and left it.
         following = Attempt.objects.claimable(now).filter(is_dear=True, call__agent=agent_id).first()
         if following is not None:
-            ring_after_commit(attempt_id=following.pk)
+            ring_after_commit(attempt_id=following.pk, is_dear=True)
     else:
         note_work(attempt.call.agent_id, checked.cpu_seconds, now=now)
     log_verdict(attempt)
@@ -227,7 +230,10 @@ def _conclude(attempt: Attempt, verdict: Move, now: datetime, **changes: Any) ->
     # The name of an unknown tool is the attempt's own: a later one may have named the right tool meanwhile, which the
     # agent is to read.
     ring_after_commit(
-        call=call, attempt_id=following.pk if following else None, judged=attempt if call.tool is not None else None
+        call=call,
+        attempt_id=following.pk if following else None,
+        is_dear=following is not None and following.is_dear,
+        judged=attempt if call.tool is not None else None,
     )
 
 

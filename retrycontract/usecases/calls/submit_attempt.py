@@ -261,7 +261,7 @@ def _queue(intake: Intake, *, is_dear: bool, said: str | None, reserved: float =
             "attempt.queued", call=call, actor=intake.agent.name, door=Door.API, at=now, from_state=source,
             attempt=attempt.number,
         )  # fmt: skip
-        ring_after_commit(attempt_id=attempt.pk)
+        ring_after_commit(attempt_id=attempt.pk, is_dear=is_dear)
     return attempt
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby, islice
-from math import inf
 from time import monotonic
 from typing import Any, Final
 
@@ -52,20 +51,21 @@ logger = logging.getLogger("retrycontract")
 BATCH = 200  # rows of each kind that are taken at once
 
 
-def judge_waiting(*, clock: Callable[[], datetime], end: float = inf, takes_dear: bool = True) -> int:
+def judge_waiting(
+    *, clock: Callable[[], datetime], dear: bool | None = None, is_ending: Callable[[], bool] = lambda: False
+) -> int:
     """Judge every attempt that may be claimed now; returns how many were judged here.
 
-    None is begun from the moment `end` of the monotonic clock on. Without `takes_dear` those that wait for a child
-    process are left to others.
+    With `dear` only those are that wait for a child process, or only the others. None is begun once `is_ending`.
     """
     judged = 0
-    while waiting := WAITING.tuples(now=clock()):
+    while waiting := WAITING[dear].tuples(now=clock()):
         done = 0
         # After a dear one everything is looked at anew, since it took its time.
-        for ids, is_dear in _leases(sorted(row for row in waiting if takes_dear or not row[2])):
-            if monotonic() >= end:
+        for ids, is_dear in _leases(sorted(waiting)):
+            if is_ending():
                 return judged + done
-            done += judge_or_leave(ids[0], clock=clock) if len(ids) == 1 else _judge_together(ids, clock)
+            done += judge_or_leave(ids[0], clock=clock, dear=dear) if len(ids) == 1 else _judge_together(ids, clock)
             if done and is_dear:
                 break
         judged += done
@@ -104,9 +104,9 @@ def _judge_together(ids: Sequence[int], clock: Callable[[], datetime]) -> int:
     return judged
 
 
-def judge_or_leave(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
+def judge_or_leave(attempt_id: int, *, clock: Callable[[], datetime], dear: bool | None = None) -> bool:
     """Judge one attempt, or leave it to its lease when the check crashes, which must not keep others waiting."""
-    return _or_leave(partial(judge_attempt, attempt_id, clock=clock))
+    return _or_leave(partial(judge_attempt, attempt_id, clock=clock, dear=dear))
 
 
 def _or_leave(judge: Callable[[], bool]) -> bool:

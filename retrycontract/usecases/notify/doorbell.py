@@ -40,8 +40,8 @@ def agent_bell(agent_id: int) -> str:
 class Doorbell(Protocol):
     """What RETRYCONTRACT_DOORBELL names."""
 
-    def attempt_queued(self, attempt_id: int) -> None:
-        """Wake a worker."""
+    def attempt_queued(self, attempt_id: int, *, is_dear: bool = False) -> None:
+        """Wake a worker; a dear attempt waits for a child process, which may take seconds."""
 
     def call_changed(self, call_id: str, agent_id: int, verdict: bytes | None = None) -> None:
         """Wake whoever waits for the call, with its sealed verdict if there is one, and the streams of its agent."""
@@ -53,7 +53,7 @@ class Doorbell(Protocol):
 class SilentDoorbell:
     """Ring nobody; the sweep finds what waits."""
 
-    def attempt_queued(self, attempt_id: int) -> None:
+    def attempt_queued(self, attempt_id: int, *, is_dear: bool = False) -> None:
         """Do nothing."""
 
     def call_changed(self, call_id: str, agent_id: int, verdict: bytes | None = None) -> None:
@@ -65,18 +65,19 @@ class SilentDoorbell:
 
 
 def ring_after_commit(
-    *, attempt_id: int | None = None, call: Call | None = None, judged: Attempt | None = None
+    *, attempt_id: int | None = None, is_dear: bool = False, call: Call | None = None, judged: Attempt | None = None
 ) -> None:
     """Ring once the transaction is committed, or at once outside of one; a broken bell is logged and forgotten.
 
-    The verdict of `judged` goes with the ring of its call, so that whoever waits need not read it.
+    `is_dear` is said of the attempt. The verdict of `judged` goes with the ring of its call, so that whoever waits need
+    not read it.
     """
 
     def ring() -> None:
         try:
             bell = _bell(settings.RETRYCONTRACT.doorbell_class)
             if attempt_id is not None:
-                bell.attempt_queued(attempt_id)
+                bell.attempt_queued(attempt_id, is_dear=is_dear)
             if call is not None:
                 bell.call_changed(call.public_id, call.agent_id, sealed_verdict(judged) if judged else None)
         except Exception:

@@ -1,4 +1,4 @@
-"""The sweep of a worker: it rings again for what waits, ever more rarely, and does without Redis."""
+"""What a worker does beside its pool: it rings again for what waits, ever more rarely, and judges what is dear."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from pytest_django import Settings
 
 from retrycontract.store.models import Attempt, Call, WorkerBeat
 from retrycontract.usecases.calls.cancel_call import cancel_call
+from tests.bombs import known
 from tests.factories import WRONG, make_agent, make_blocked, make_tool, submit
 from tests.serving.servers import Redis
 from tests.serving.threads import eventually
 from tests.worker.conftest import queue
+from worker.beside_pool import LONGEST_PAUSE, DearJudges, Reminders, Sweeper
 from worker.celery_doorbell import CeleryDoorbell
-from worker.sweeper import LONGEST_PAUSE, Reminders, Sweeper
 
 pytestmark = [pytest.mark.services, pytest.mark.usefixtures("shared_database")]
 
@@ -106,6 +107,41 @@ def test_without_redis_the_sweep_has_it_judged_in_another_way(own_redis: Redis) 
     own_redis.stop(signal.SIGKILL)
     Sweeper(judge_alone=lambda: asked.append(True)).sweep()
     assert asked == [True]
+
+
+@pytest.mark.parametrize("redis", ["there", "gone", "back"])
+@pytest.mark.usefixtures("bell")
+def test_dear_outputs_are_judged_beside_the_pool_with_redis_and_without(
+    own_redis: Redis, settings: Settings, redis: str
+) -> None:
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(
+        update={"check_seconds": 0.5, "sweep_seconds": 60 if redis == "there" else 0.5}
+    )
+    if redis != "there":
+        own_redis.stop(signal.SIGKILL)
+    judges = DearJudges()
+    judges.start()
+    try:
+        if redis == "back":
+            own_redis.start()
+        agent, bomb = make_agent(), known()[1]
+        make_tool(agent, schema=bomb.schema)
+        attempts = [submit(agent, bomb.value).pk for _ in range(2)]
+        eventually(lambda: Attempt.objects.filter(pk__in=attempts, status="retry").count() == 2)
+    finally:
+        judges.stop()
+    assert redis == "gone" or rung(own_redis) == 0, "the pool hears nothing of them"
+
+
+@pytest.mark.usefixtures("bell")
+def test_a_reminder_of_a_dear_output_goes_to_whom_it_concerns(own_redis: Redis, settings: Settings) -> None:
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"doorbell": SILENT})
+    agent, bomb = make_agent(), known()[1]
+    make_tool(agent, schema=bomb.schema)
+    submit(agent, bomb.value, at=timezone.now() - timedelta(seconds=6))
+    Sweeper().sweep()
+    assert rung(own_redis) == 0
+    assert CeleryDoorbell().is_dear_rung(0.1)
 
 
 def test_reminders_come_ever_more_rarely_and_forget_what_no_longer_waits() -> None:

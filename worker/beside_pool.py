@@ -1,4 +1,4 @@
-"""The sweep of a Celery worker: rings again for what waits, and judges it without Redis when nobody hears."""
+"""What a Celery worker does beside its pool: it sweeps, delivers, and waits for children that check dear outputs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ logger = logging.getLogger("retrycontract")
 # A ring that was heard is acted on in milliseconds; with a full queue this long is nothing unusual either.
 PATIENCE: Final = timedelta(seconds=5)
 LONGEST_PAUSE: Final = 60.0  # between two rings for one attempt
-LONGEST_STOP: Final = 5.0  # seconds that a worker waits for its sweep and its courier together
+LONGEST_STOP: Final = 5.0  # seconds that a worker waits for all its threads together
+LISTEN_SECONDS: Final = 1.0  # for a ring for dear attempts, before it is looked whether the worker ends
 
 
 class Reminders:
@@ -88,9 +89,10 @@ class Sweeper:
         from retrycontract.usecases.calls.sweep import BATCH
 
         now = timezone.now()
-        waiting = Attempt.objects.left_behind(now, now - PATIENCE).values_list("pk", flat=True)[:BATCH]
+        waiting = dict(Attempt.objects.left_behind(now, now - PATIENCE).values_list("pk", "is_dear")[:BATCH])
         # Ends with the first ring that nobody hears: the others would fail as well, each after its time.
-        if not all(self._bell.ring_worker(attempt_id) for attempt_id in self._reminders.due(list(waiting))):
+        due = self._reminders.due(list(waiting))
+        if not all(self._bell.ring_worker(attempt_id, is_dear=waiting[attempt_id]) for attempt_id in due):
             self._judge_alone()
 
     def _run(self) -> None:
@@ -119,31 +121,85 @@ def judge_in_own_process() -> None:
         logger.error("Judging without Redis ended early", extra={"status": done.returncode})
 
 
-class SweeperStep(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery has no types
-    """Run the sweep and the courier beside the pool, whether the broker can be reached or not."""
+class DearJudges:
+    """Judge attempts that wait for a child process, in as many threads as there may be children.
+
+    The pool leaves those alone, so that what is quick finds a process of it free. Without Redis the threads look as
+    often as a sweep comes.
+    """
+
+    def __init__(self) -> None:
+        self._stopping = threading.Event()
+        self._bell = CeleryDoorbell()
+        self._threads = [
+            threading.Thread(target=self._run, name=f"retrycontract-dear-{number}", daemon=True)
+            for number in range(settings.RETRYCONTRACT.children)
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, timeout: float = 5) -> None:
+        """Stop after the attempts in hand; what waits is found by another worker."""
+        self.call_off()
+        end = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(end - time.monotonic(), 0))
+
+    def call_off(self) -> None:
+        """Let the threads end after what they have in hand, without waiting for them."""
+        self._stopping.set()
+
+    def _run(self) -> None:
+        # Imported here: Celery loads its worker's modules before Django is ready.
+        from retrycontract.usecases.calls.sweep import judge_waiting
+
+        while not self._stopping.is_set():
+            try:
+                close_old_connections()
+                judge_waiting(clock=timezone.now, dear=True, is_ending=self._stopping.is_set)
+            except Exception:
+                logger.exception("Dear attempts could not be judged; the next look goes on")
+            finally:
+                # The pool is forked from this process at any time: it inherits no connection that is in use.
+                connection.close()
+            self._wait()
+
+    def _wait(self) -> None:
+        """Wait for a ring, or as long as until a sweep; where those are switched off, for a ring alone."""
+        end = time.monotonic() + (pause_after(0) or threading.TIMEOUT_MAX)
+        while not self._stopping.is_set() and (left := end - time.monotonic()) > 0:
+            begun, listen = time.monotonic(), min(left, LISTEN_SECONDS)
+            if self._bell.is_dear_rung(listen):
+                return
+            # A Redis that is away says so at once.
+            self._stopping.wait(max(listen - (time.monotonic() - begun), 0))
+
+
+class BesidePool(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery has no types
+    """Run the threads beside the pool, whether the broker can be reached or not."""
 
     requires = ("celery.worker.components:Pool",)
 
     def __init__(self, parent: Any, **options: Any) -> None:
         super().__init__(parent, **options)
-        self._sweeper: Sweeper | None = None
-        self._courier: OutboxDrain | None = None
+        self._running: list[DearJudges | Sweeper | OutboxDrain] = []
 
-    def include_if(self, parent: Any) -> bool:  # noqa: ARG002 - Celery's signature
-        """Leave the sweep out where it is switched off."""
-        return bool(settings.RETRYCONTRACT.sweep_seconds)
-
-    def start(self, parent: Any) -> None:  # noqa: ARG002
-        self._sweeper, self._courier = Sweeper(), OutboxDrain()
-        self._sweeper.start()
-        self._courier.start()
+    def start(self, parent: Any) -> None:  # noqa: ARG002 - Celery's signature
+        self._running = [DearJudges()]
+        if settings.RETRYCONTRACT.sweep_seconds:
+            self._running += [Sweeper(), OutboxDrain()]
+        for each in self._running:
+            each.start()
 
     def stop(self, parent: Any) -> None:  # noqa: ARG002
-        """Stop sweeping; what hangs in a server that is away ends with the process."""
-        if self._sweeper is not None and self._courier is not None:
-            end = time.monotonic() + LONGEST_STOP
-            for thread in (self._sweeper, self._courier):
-                thread.call_off()
-            for thread in (self._sweeper, self._courier):
-                thread.stop(max(end - time.monotonic(), 0))
-            self._sweeper = self._courier = None
+        """Stop the threads; what hangs in a server that is away ends with the process."""
+        end = time.monotonic() + LONGEST_STOP
+        for each in self._running:
+            each.call_off()
+        for each in self._running:
+            each.stop(max(end - time.monotonic(), 0))
+        self._running = []
+
+    terminate = stop  # what a SIGQUIT ends: what is in hand is finished then, too
