@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 hypothesis_settings.register_profile("quick", max_examples=25, derandomize=True, database=None, **PATIENT)
 hypothesis_settings.register_profile("soak", max_examples=200, print_blob=True, **PATIENT)
+hypothesis_settings.register_profile("chaos", max_examples=20_000, print_blob=True, **PATIENT)
 hypothesis_settings.load_profile("quick")  # unless --hypothesis-profile names another one
 
 # To read the system's authorities takes 40 ms, and thousands of clients are made that talk to this machine only.

@@ -20,8 +20,7 @@ from worker.celery_doorbell import JUDGE, QUEUE, CeleryDoorbell
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
 
-# A check that takes long is ended by its own child after ten seconds at the latest, or twice that when it crashed
-# and was tried again; this is for everything else that might hang. The lease outlives it.
+# Checks that take long wait for children beside the pool; this is for whatever might hang in it. The lease outlives it.
 LONGEST_SECONDS: Final = 25.0
 # After its work a worker stays awake until so long after its task began, and is rung without Celery meanwhile, which
 # takes ten times as long. It counts against the limit above.
@@ -87,8 +86,8 @@ def make_app(service: ServiceSettings) -> Celery:
         # five seconds late, and what it had handed to that child waits as long (celery/celery#9588).
         worker_max_memory_per_child=300_000,  # kilobytes
         # Tasks in hand are finished at a SIGQUIT, too: without it each waits for its lease to run out and is done
-        # again.
-        worker_soft_shutdown_timeout=20,
+        # again. Celery waits for all of this time if there is one, and what takes seconds is none of its tasks.
+        worker_soft_shutdown_timeout=5,
         worker_hijack_root_logger=False,
         broker_connection_retry_on_startup=True,
         # For ever: while Redis is away the sweep judges, and a worker that gave up would hear no ring afterwards.

@@ -135,7 +135,7 @@ def test_a_storm_on_the_scaled_service_loses_and_doubles_nothing(tmp_path: Path)
     kinds = [kind for kind, times in FAULTS.items() for _ in range(max(1, round(times * SHARE)))]
     Random(2026).shuffle(kinds)
     with scaled_service(tmp_path) as faults:
-        storm = Storm(faults.service)
+        storm = Storm(faults.service, threads=16)
         with storm.load(CALLS):
             started = time.monotonic()
             for kind in kinds:
