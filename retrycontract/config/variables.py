@@ -26,8 +26,8 @@ OF_THE_SERVICE: Final = frozenset({
 # Read by the client and the gateway, by examples, and by what measures and tests the service.
 OF_OTHERS: Final = frozenset({
     "URL", "API_KEY", "GATEWAY_TOKEN", "SESSION", "CORPUS", "SEED", "INSTANCES", "SCREENSHOTS", "DOC_IMAGES",
-    "SCHEMATHESIS_EXAMPLES", "STORM_SHARE", "STORM_KILLS", "BOMBS", "BOMBS_WRITE", "E2E_API_KEY", "E2E_BASE_URL",
-    "E2E_MODEL",
+    "LIVES", "SCHEMATHESIS_EXAMPLES", "STORM_SHARE", "STORM_KILLS", "LOAD_SECONDS", "BOMBS", "BOMBS_WRITE",
+    "E2E_API_KEY", "E2E_BASE_URL", "E2E_MODEL",
 })  # fmt: skip
 OF_TESTS: Final = "TEST_"
 

@@ -110,13 +110,15 @@ def history(call: Call) -> dict[str, Any]:
         return {name: value for name, value in vars(row).items() if name not in ours and not name.startswith("_")}
 
     stored = Call.objects.select_related("tool", "version").get(pk=call.pk)
-    moves = call.events.exclude(name="attempt.queued").values("name", "to_state", "data")
+    moves = list(call.events.exclude(name="attempt.queued").values("name", "to_state", "data"))
+    for move in moves:
+        move["data"].pop("tool", None)  # told when the attempt comes in
     return {
         "call": kept(Call.objects.get(pk=call.pk)),
         "tool": (str(stored.tool), str(stored.version)),
         "attempts": [kept(attempt) for attempt in call.attempts.order_by("number")],
         "escalations": [kept(escalation) for escalation in call.escalations.order_by("round")],
-        "events": list(moves),
+        "events": moves,
     }
 
 

@@ -126,6 +126,8 @@ LONG_WORD = "[A-Za-z0-9_+/=-]{20}"
 LISTED_FLAG = r"[\"']\s*,\s*[\"']-|[\"']-[\w-]*[\"']\s*,\s*[\"']|\n[ \t]*-[ \t]+[\"']?-[\w-]"
 # Redacting may join or lay bare what the next look finds; in practice the second look finds nothing.
 MOST_LOOKS = 4
+# Stretches between marks that are looked at by themselves: behind these each that would be goes as a whole.
+MOST_DOUBTFUL = 300
 # Characters on either side of an escape that hides something: what is one find does not reach further.
 WIDE = 10 * REACH
 # JSON in a string of JSON in a URL: escapes are decoded so often.
@@ -209,9 +211,8 @@ class Scanner:
         for number, spans in found.items():
             if number not in doubtful:
                 pieces[number] = _marked(pieces[number], iter(spans))
-        left = Allowance.of(text).left
         for looked, number in enumerate(sorted(doubtful)):
-            if looked >= left:  # nothing has so many marks that was no dump of secrets before
+            if looked >= MOST_DOUBTFUL:  # nothing has so many of these that was no dump of secrets before
                 pieces[number] = f"{MARK}SECRET]" if len(pieces[number]) >= SHORTEST else pieces[number]
             elif near[number] is pieces[number] or self._redact_stretch(most, near[number]) != near[number]:
                 pieces[number] = self._redact_stretch(most, pieces[number])

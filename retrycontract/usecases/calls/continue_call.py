@@ -133,6 +133,11 @@ class Intake:
         follow(call_id=call.public_id, correlation_id=call.correlation_id)
         return call
 
+    def taken_over(self, call: Call) -> dict[str, str]:
+        """Name the tool for the history if the call, of an unknown one so far, is about to take it over."""
+        is_found = call.pk is not None and call.version_id is None and self.version is not None
+        return {"tool": self.new.tool} if is_found else {}
+
     def identify(self, call: Call) -> dict[str, Any]:
         """Put into the call what its newest attempt says of it, and give the changes to be stored.
 

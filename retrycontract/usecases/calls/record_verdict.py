@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -126,8 +127,13 @@ def _shown_schema(call: Call, options: FeedbackOptions) -> ShownSchema | None:
     return ShownSchema(contract.declared.input_schema, contract.index)
 
 
-def apply_verdict(attempt: Attempt, verdict: Move, *, now: datetime, door: Door, **changes: Any) -> None:
-    """Move the call as the verdict says and write the events; the attempt itself is saved by the caller."""
+def apply_verdict(
+    attempt: Attempt, verdict: Move, *, now: datetime, door: Door, told: Mapping[str, str] | None = None, **changes: Any
+) -> None:
+    """Move the call as the verdict says and write the events; the attempt itself is saved by the caller.
+
+    `told` is what the history has to say beside that.
+    """
     call = attempt.call
     source = call.state
     # A valid attempt has none. The call keeps that of its last mistake, by which it is found among those that failed.
@@ -147,6 +153,7 @@ def apply_verdict(attempt: Attempt, verdict: Move, *, now: datetime, door: Door,
         attempt=attempt.number,
         valid=attempt.is_valid,
         codes=sorted({error["error_code"] for error in attempt.errors_json}),
+        **(told or {}),
     )
     tried = follow_guidance(attempt, source=source)
     follow_hints(attempt)

@@ -108,9 +108,8 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
         if older is None or older.is_of_unknown_tool:
             raise OtherKindError(tool)
     if new.api_error is not None:
-        return _record_unasked(
-            Intake(agent, new, tool, version_for(tool, new, older or find_call(agent, new)), older, now)
-        )
+        call = older or find_call(agent, new)
+        return _record_unasked(Intake(agent, new, tool, version_for(tool, new, call), call, now))
     # Another version than the current one is asked for in vain where the call is pinned to its own.
     is_other = new.version is not None and not names_current(tool, new)
     call = find_call(agent, new) if older is None and (looks_first or is_other) else older
@@ -166,10 +165,12 @@ def _record(intake: Intake, checked: Checked) -> Attempt:
             submitted_at=now,
             **asdict(new.generation),
         )
-        changes = intake.identify(call)
+        taken_over, changes = intake.taken_over(call), intake.identify(call)
         verdict = fill_in(attempt, stored, new.output, now=now, duration_us=checked.duration_us, options=new.feedback)
         # The move comes first: it inserts the row of a new call, to which the attempt refers.
-        apply_verdict(attempt, verdict, now=now, door=Door.API, attempts_made=attempt.number, **changes)
+        apply_verdict(
+            attempt, verdict, now=now, door=Door.API, told=taken_over, attempts_made=attempt.number, **changes
+        )
         attempt.call = call
         insert(attempt)
         remember_attempt(intake.agent, new.key, attempt, now=now)
@@ -198,6 +199,7 @@ def _record_unasked(intake: Intake) -> Attempt:
         target = source if call.pk is not None and has_waiting(call) and not move.state.has_ended else move.state
         if target.has_ended and call.pk is not None:
             call.attempts.discard()
+        taken_over = intake.taken_over(call)
         call.move(target, now, attempts_made=number, **intake.identify(call))
         attempt.call = call
         insert(attempt)
@@ -210,6 +212,7 @@ def _record_unasked(intake: Intake) -> Attempt:
             at=now,
             from_state=source,
             attempt=number,
+            **taken_over,
         )
         count_unasked(attempt, source=source, now=now)
         ring_after_commit(call=call)
@@ -239,6 +242,7 @@ def _queue(intake: Intake, *, is_dear: bool, said: str | None, reserved: float =
         source = CallState(call.state)
         waits = source in (CallState.PENDING, CallState.RETRYING)
         target = CallState.PENDING if waits else source
+        taken_over = intake.taken_over(call)
         call.move(target, now, attempts_made=call.attempts_made + 1, **intake.identify(call))
         attempt = Attempt(
             call=call,
@@ -259,7 +263,7 @@ def _queue(intake: Intake, *, is_dear: bool, said: str | None, reserved: float =
         remember_attempt(intake.agent, new.key, attempt, now=now)
         Event.record(
             "attempt.queued", call=call, actor=intake.agent.name, door=Door.API, at=now, from_state=source,
-            attempt=attempt.number,
+            attempt=attempt.number, **taken_over,
         )  # fmt: skip
         ring_after_commit(attempt_id=attempt.pk, is_dear=is_dear)
     return attempt

@@ -154,31 +154,34 @@ def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:
     # Both come by their keys, and each answer was stored with its event: the next answer belongs to the next such
     # event.
     answers = iter(call.guidance.all())
-    tool, last = tool_of_call(call), None
+    tool, last = "", None
     events = list(call.events.all())
+    for attempt in attempts.values():
+        attempt.call = call
+    # Until the event that names its tool, if there is one, the call is counted as one of an unknown tool.
+    found, is_found = (call.tool_id, call.version_id), not any("tool" in event.data for event in events)
     for event in events:
-        attempt = attempts[event.data["attempt"]] if event.name in JUDGED else None
-        if attempt is not None:
-            attempt.call = call
-            tool = tool_of_attempt(attempt)
-            for one in attempts.values():
-                one.call = call
+        is_found = is_found or "tool" in event.data
+        call.tool_id, call.version_id = found if is_found else (None, None)
+        judged = attempts[event.data["attempt"]] if event.name in JUDGED else None
+        if judged is not None:
+            tool = tool_of_attempt(judged)
+        elif event.name != "escalation.opened":  # which is the attempt's before it
+            tool = tool_of_call(call)
         given = next(answers) if event.name == "guidance.given" else None
-        steps = _steps(event, attempt)
+        steps = _steps(event, judged)
         if event.from_state:  # others moved nothing
             steps += steps_of_move(event.from_state, event.to_state)
-        if attempt is not None and attempt.is_valid:
-            steps += steps_of_recovery(one for one in attempts.values() if one.number < attempt.number)
+        if judged is not None and judged.is_valid:
+            steps += steps_of_recovery(one for one in attempts.values() if one.number < judged.number)
         if given is not None:
             base = next((one for one in attempts.values() if one.pk == given.base_id), None)
-            if base is not None:
-                base.call = call
             since = given.escalation.opened_at
             steps += steps_of_answer(given, base, work_on(given, (one for one in events if one.at >= since)))
         # The first attempt after an answer, as `follow_guidance` told it.
         was_guided = event.from_state == CallState.GUIDED
-        if last and attempt and attempt.is_valid is not None and was_guided and is_first_try(last, attempt):
-            steps += steps_of_try(last.decision, bool(attempt.is_valid))
+        if last and judged and judged.is_valid is not None and was_guided and is_first_try(last, judged):
+            steps += steps_of_try(last.decision, bool(judged.is_valid))
             last = None
         last = given or last
         yield event.at, tally_of(steps, event.at, namespace=call.agent.namespace, tool=tool)
