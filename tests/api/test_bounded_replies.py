@@ -33,6 +33,16 @@ def test_a_reply_has_64_kb_and_counts_what_it_leaves_out(mistakes: int, words: i
     assert reply["errors_left_out"] == mistakes - len(listed)
 
 
+def test_one_mistake_in_a_name_of_a_megabyte_is_told_shortened() -> None:
+    errors = [ValidationError(ErrorCode.UNKNOWN_FIELD, f"/{'k' * 1_000_000}", "Unknown field", keyword="x").to_json()]
+    call = Call(agent=Agent(name="agent"), tool_name="tool", state="retrying", attempts_made=1, attempts_allowed=3)
+    attempt = Attempt(call=call, number=1, tool_call_id="c1", status="retry", errors_json=errors, feedback="Wrong.")
+    reply = verdict(attempt, render="langchain").model_dump(mode="json")
+    assert len(json.dumps(reply)) <= 65_536
+    assert reply["errors"][0]["field_path"].startswith("/kkk")
+    assert reply["errors_left_out"] == 0
+
+
 def test_an_ordinary_reply_leaves_nothing_out() -> None:
     reply = reply_to(20, 5)
     assert reply["errors_left_out"] == 0

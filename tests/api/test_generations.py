@@ -60,6 +60,24 @@ def test_secrets_in_it_are_redacted_also_where_a_long_text_is_shortened(door: Do
     assert (len(attempt["prompt"]), attempt["said"]) == (MAX_WORDS, "Take [REDACTED: GITHUB_TOKEN]!")
 
 
+def test_of_words_of_hundreds_of_kilobytes_the_ends_are_kept_without_secrets(door: Door) -> None:
+    secret = canary("a generation")
+    told = f"{secret} {'lorem ipsum ' * 25_000} {secret}"
+    ids = {"session_id": told, "tool": told}
+    reply = door.submit(RIGHT, prompt=told, said=told, context={"goal": told, told: 1}, **ids)
+    kept = str(door.get(f"/calls/{reply.body['call_id']}").body)
+    assert secret not in kept
+    assert kept.count("[REDACTED: GITHUB_TOKEN]") >= 8
+    assert len(kept) < 4 * MAX_WORDS
+
+
+def test_of_a_context_with_thousands_of_members_the_first_are_kept(door: Door) -> None:
+    reply = door.submit({}, context={f"k{number}": "password=x1y2z3" for number in range(60_000)})
+    context = door.get(f"/calls/{reply.body['call_id']}").body["context"]
+    assert list(context) == [f"k{number}" for number in range(20)]
+    assert set(context.values()) == {"password=[REDACTED: PASSWORD]"}
+
+
 def test_calls_are_found_by_the_model_that_was_named_last(door: Door) -> None:
     first = door.submit(WRONG, model="gpt-5-mini").body["call_id"]
     door.submit(WRONG, tool_call_id="id_2", model="gpt-5-mini")

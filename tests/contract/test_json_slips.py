@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from retrycontract import RetryContract, Tool
 from retrycontract.contract.outputs.json_faults import JsonFault
-from retrycontract.contract.outputs.json_slips import MAX_MENDED, MAX_MENDS, SLIPS, read_past_slips
+from retrycontract.contract.outputs.json_slips import FORMATS, MAX_MENDED, MAX_MENDS, SLIPS, read_past_slips
 from retrycontract.contract.outputs.json_text import parse_json
 
 # What the model wrote, what it reads in the hint with the place of the first, and what would have been read.
@@ -247,3 +248,10 @@ def test_work_on_slips_is_bounded() -> None:
     assert len(read_past_slips(many).found) == MAX_MENDS
     long = '["' + "a" * MAX_MENDED + '", True, None]'
     assert [each.slip.advice for each in read_past_slips(long).found] == ["write true instead of True"]
+
+
+@pytest.mark.timeout(120)  # a hang guard: what goes back for each character takes hours
+@pytest.mark.parametrize("looks", FORMATS.values(), ids=list(FORMATS))
+def test_another_form_is_looked_for_in_one_pass(looks: re.Pattern[str]) -> None:
+    for unit in (" ", "\t\n", "a", "a.", "a ", "_", "-", "1", "1)", "|", "a;", "[a", '"a', "?a", "a%", "A+/1"):
+        looks.match(unit * 500_000 + "\0")

@@ -192,3 +192,16 @@ def test_paths_at_both_ends_of_a_long_text_are_relative() -> None:
     assert "ana" not in shown
     assert shown.startswith('"…/x.py y')
     assert shown.endswith('…/z.py" (truncated)')
+
+
+@pytest.mark.parametrize("secret", ["sk_live_" + "51HqLyjWDarjtT1zdp7dcXYZ", "password=" + "x1y2z3w4" * 40])
+@pytest.mark.parametrize("most", [200, 50_000])
+def test_of_a_long_text_neither_end_shows_a_secret_that_is_cut(secret: str, most: int) -> None:
+    """What is read reaches further than what is kept: whatever stands where it was cut stays out of sight."""
+    words = "lorem ipsum " * 40_000
+    for at in {0, len(words), *range(most - 400, most + 13_000, 397), *range(len(words) - 13_000, len(words), 397)}:
+        kept = ValueSanitizer().redact_ends(f"{words[:at]} {secret} {words[at:]}", most)
+        assert len(kept) <= most
+        assert secret[9:20] not in kept, at
+    assert "[REDACTED" in ValueSanitizer().redact_ends(f"{secret} {words}", most)
+    assert "[REDACTED" in ValueSanitizer().redact_ends(f"{words} {secret}", most)

@@ -217,3 +217,13 @@ def test_a_row_is_stored_as_its_own_save_stores_it(model: Any, asked: Any) -> No
                 setattr(new, name, value)
         for state in (False, True):  # the second time nothing is written anew
             assert stored_by(insert, new) == stored_by(lambda row: row.save(force_insert=True), new), state
+
+
+def test_what_waits_in_one_call_is_not_sought_in_all_that_waits(asked: dict[str, list[dict[str, Any]]]) -> None:
+    """PostgreSQL believes the queue to be as short as when it last looked, and would go through it for each call."""
+    assert "'queued'" in str(Attempt.objects.waiting().query)
+    call = Call.objects.get(pk=asked["next"][0]["call_id"])
+    for found in (call.attempts.waiting_in_call(), NEXT_WAITING.queryset(call_id=call.pk, but=0)):
+        assert "'queued'" not in str(found.query), "of which its index is"
+    waiting = set(Attempt.objects.waiting().values_list("pk", flat=True))
+    assert waiting == set(Attempt.objects.waiting_in_call().values_list("pk", flat=True)) != set()

@@ -11,10 +11,12 @@ from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.outputs.no_attempt import METADATA as NO_ATTEMPT_KEY
 from retrycontract.contract.outputs.no_attempt import reason_of
+from retrycontract.contract.redaction.previews import elide_middle
 
 FORMAT = "retrycontract/1"  # of the text and of its twin for machines
 MAX_LISTED = 100  # errors of one submission that a reply lists; all are stored, and the text has a bound of its own
 MAX_LISTED_CHARACTERS = 60_000  # of JSON in all places of a reply together, which has 64 kB
+MAX_LISTED_TEXT = 1_000  # characters of each text of an error that has not the room alone
 # In MCP the twin travels where no client looks for a tool's own result: clients hold `structuredContent` to the tool's
 # output schema, and some refuse the whole answer over it, errors too.
 MCP_META_KEY = "retrycontract/feedback"
@@ -74,8 +76,13 @@ def first_errors(told: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]
         room -= len(json.dumps(error)) * (3 if error["severity"] == ERROR else 5)
         if room < 0 and listed:
             break
-        listed.append(error)
+        # One alone is too long where a model has made up a name of a megabyte.
+        listed.append(error if room >= 0 else {name: _shortened(value) for name, value in error.items()})
     return listed, len(told) - len(listed)
+
+
+def _shortened(value: Any) -> Any:
+    return elide_middle(value, MAX_LISTED_TEXT) if isinstance(value, str) else value
 
 
 def stored_metadata(told: list[dict[str, Any]], *, attempt: int, max_attempts: int, status: str) -> dict[str, Any]:

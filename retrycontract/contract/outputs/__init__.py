@@ -62,8 +62,4 @@ UNTOLD: Final = Generation()
 
 
 def _kept(text: str | None, sanitizer: ValueSanitizer) -> str | None:
-    # Imported here, since the tables behind it are slow to import and a client needs the limits alone.
-    from retrycontract.contract.redaction.previews import elide_middle
-
-    # Shortened last: a secret that is cut in two is not recognised.
-    return None if text is None else elide_middle(sanitizer.redact(text), MAX_WORDS)
+    return None if text is None else sanitizer.redact_ends(text, MAX_WORDS)

@@ -348,7 +348,7 @@ SLIPS: tuple[Slip, ...] = (
 FORMATS = {
     "a call's marks": re.compile(r"\s*(?:\[/?[A-Z_]+\]|<\|)"),
     "XML": re.compile(r"\s*<[A-Za-z_|/!?]"),
-    "a function call": re.compile(r"\s*(?:[A-Za-z_][\w.]*)?\s*\("),
+    "a function call": re.compile(r"\s*+(?:[A-Za-z_][\w.]*+\s*+)?\("),
     "a Markdown table": re.compile(r"\s*\|.*\|"),
     "a list of lines": re.compile(r"\s*(?:(?:[-*+•]|\d{1,2}[.)])\s+\S|\*\*[\w ]+\*\*)"),
     "command-line options": re.compile(r"\s*--?[A-Za-z]"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from functools import _lru_cache_wrapper, lru_cache
 from typing import Any
@@ -11,7 +11,15 @@ from retrycontract.contract import pointers
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.redaction.field_names import judge
 from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN, items_of, plain_text
-from retrycontract.contract.redaction.previews import elide_middle, fit, quote, relativize, render_number, visible
+from retrycontract.contract.redaction.previews import (
+    ELLIPSIS,
+    elide_middle,
+    fit,
+    quote,
+    relativize,
+    render_number,
+    visible,
+)
 from retrycontract.contract.redaction.scanner import BALANCED, MOST_ARGUMENTS, STRICT, Scanner
 from retrycontract.contract.redaction.schema_marks import HIDDEN, SchemaMarks
 from retrycontract.contract.redaction.walk import LONGEST_CACHED, Cut, Redactor, program_of
@@ -22,9 +30,20 @@ __all__ = ["ValueSanitizer", "elide_middle", "has_redaction", "told_by_list", "v
 CONTAINER_SHARE = 4
 # Paths are sought in this many previews' lengths at either end of a long text.
 ENDS = 40
+# Characters of a long text, next to what is kept of it, that are read as well: so many to make up for marks that
+# are shorter, and as many again that are left out then, since a secret that is cut in two is not recognised.
+MARGIN = 6_000
 # Keywords of a schema that hold values of the field it describes, and those that hold fields by name.
 VALUED = frozenset({"default", "example", "examples"})
 NAMED = frozenset({"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"})
+
+
+def redacted_ends(text: str, most: int, redact: Callable[[str], str], margin: int = MARGIN) -> str:
+    """Redact a text of which at most so many characters are kept at either end; what is far from both is left out."""
+    end = most + 2 * margin
+    if len(text) <= 2 * end:
+        return redact(text)
+    return f"{redact(text[:end])[:-margin]}{ELLIPSIS}{redact(text[-end:])[margin:]}"
 
 
 class ValueSanitizer:
@@ -75,6 +94,10 @@ class ValueSanitizer:
         for value in self._hidden:
             text = text.replace(value, HIDDEN)
         return self._scanner.redact(text) if self._configuration.redact_secrets else text
+
+    def redact_ends(self, text: str, most: int, margin: int = MARGIN) -> str:
+        """Replace the secrets in free text and shorten it in the middle, of which no more is read than is needed."""
+        return elide_middle(redacted_ends(text, most, self.redact_text, margin), most)
 
     def for_schema(self, marks: SchemaMarks | None) -> ValueSanitizer:
         """Give one that hides in texts of outputs, too, what the schema marks."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, Final
 
 from django.db import models
@@ -52,9 +52,13 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         """Keep the attempts that have no verdict yet."""
         return self.filter(state__in=literals(AttemptState.waiting()))
 
+    def waiting_in_call(self) -> AttemptQuerySet:
+        """Keep the same of one call, past the index of all that waits, which PostgreSQL believes to be short."""
+        return self.exclude(state__in=[state for state in AttemptState if state not in AttemptState.waiting()])
+
     def discard(self) -> int:
-        """Drop what waits, since its call has ended, and purge its text; returns how many waited."""
-        return self.waiting().update(state=AttemptState.DISCARDED, sealed=None, lease_until=None)
+        """Drop what waits in a call that has ended, and purge its text; returns how many waited."""
+        return self.waiting_in_call().update(state=AttemptState.DISCARDED, sealed=None, lease_until=None)
 
     def newest_judged(self, calls: Collection[Call]) -> AttemptQuerySet:
         """Keep the newest attempt with a verdict of each call."""
@@ -66,7 +70,7 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 
         Of an agent's dear ones only one is judged at a time: many at once must not hold all workers.
         """
-        earlier = Attempt.objects.waiting().filter(call=models.OuterRef("call"), number__lt=models.OuterRef("number"))
+        before = Attempt.objects.filter(call=models.OuterRef("call"), number__lt=models.OuterRef("number"))
         free = Q(state=AttemptState.QUEUED) | Q(state=AttemptState.LEASED, lease_until__lte=now)
         # The agent is looked up inside. A join of this query would move an update's conditions into a subquery, which
         # PostgreSQL does not ask again after it waited for a row: two workers would both hold the attempt.
@@ -74,7 +78,7 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         in_hand = Attempt.objects.waiting().filter(
             state=AttemptState.LEASED, is_dear=True, lease_until__gt=now, call__agent=models.Subquery(agent)
         )
-        is_first, may_begin = ~models.Exists(earlier), Q(is_dear=False) | ~models.Exists(in_hand)
+        is_first, may_begin = ~models.Exists(before.waiting_in_call()), Q(is_dear=False) | ~models.Exists(in_hand)
         asked = Q() if dear is None else Q(is_dear=dear)
         return self.waiting().filter(free, asked, is_first, may_begin).order_by("pk")
 
@@ -85,21 +89,17 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 
 # While a child judges, whatever ends this process is not the output, so a dear one counts only once it is judged.
 COUNTED: Final = F("deliveries") + models.Case(models.When(is_dear=True, then=0), default=1)
-# For those that are dear, for the others, and for both.
-CLAIMABLE: dict[bool | None, Statement[Any]] = {
-    dear: Statement(
-        lambda pk, now, dear=dear: Attempt.objects.claimable(now, dear).filter(pk=pk).order_by(), "pk", "now"
-    )
-    for dear in (None, False, True)
-}
+
+
+def _by_dearness(of: Callable[..., Any], *names: str) -> dict[bool | None, Statement[Any]]:
+    """Write a statement for attempts that are dear, for the others, and for both."""
+    return {dear: Statement(partial(of, dear=dear), *names) for dear in (None, False, True)}
+
+
+CLAIMABLE = _by_dearness(lambda pk, **kind: Attempt.objects.claimable(**kind).filter(pk=pk).order_by(), "pk", "now")
 OF_WAITING: Final = ("call__agent__work_until", "pk", "is_dear", "state", "call__agent_id")
 # Whose account owes least comes first, then who came first: rows are sorted as they are read.
-WAITING: dict[bool | None, Statement[Any]] = {
-    dear: Statement(
-        lambda now, dear=dear: Attempt.objects.claimable(now, dear).values_list(*OF_WAITING)[:LOOKED_AT], "now"
-    )
-    for dear in (None, False, True)
-}
+WAITING = _by_dearness(lambda **kind: Attempt.objects.claimable(**kind).values_list(*OF_WAITING)[:LOOKED_AT], "now")
 
 
 def _among(ids: Mapping[str, Any]) -> Q:
@@ -147,7 +147,7 @@ NUMBERED = Statement(
     lambda **one: Attempt.objects.defer("output", "sealed").filter(**one).order_by(), "call_id", "number"
 )
 NEXT_WAITING = Statement(
-    lambda call_id, but: Attempt.objects.waiting().filter(call_id=call_id).exclude(pk=but).order_by("number")[:1],
+    lambda call_id, but: Attempt.objects.waiting_in_call().filter(~Q(pk=but), call_id=call_id).order_by("number")[:1],
     "call_id", "but",
 )  # fmt: skip
 CALL_TO_DECIDE = Statement(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -24,6 +25,7 @@ from retrycontract.usecases.tools.contracts import attempts_allowed, sanitizer
 
 MAX_CONTEXT = 20  # members of a context that are kept; an operator has ten seconds for all of them
 MAX_CONTEXT_VALUE = 2_000  # characters kept of each
+LONGEST_CONTEXT_VALUE = 10_000  # characters of JSON that are read as what they are; of more the ends are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +128,7 @@ class Intake:
             last_tool_call_id=new.tool_call_id,
             model=new.generation.model,
             attempts_allowed=new.max_attempts or attempts_allowed(self.tool, new.tool),
-            context=_context(new),
+            context=new.context,
             created_at=self.now,
             updated_at=self.now,
         )
@@ -152,7 +154,7 @@ class Intake:
         if call.version_id is None:
             changes |= {"tool": self.tool, "version": self.version, "tool_name": new.tool, "kind": new.kind}
         if new.context and call.context is None:
-            changes["context"] = _context(new)
+            changes["context"] = new.context
         for name, value in changes.items():
             setattr(call, name, value)
         return changes
@@ -189,18 +191,20 @@ def _is_repeated(new: NewAttempt, call: Call) -> bool:
     )
 
 
-def _context(new: NewAttempt) -> dict[str, Any] | None:
+def safe_context(context: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Redact and bound what the agent says of its task."""
-    if not new.context:
+    if not context:
         return None
     # Redacted before it is shortened: of a secret that was cut, the rest is no longer recognised.
-    redacted: dict[str, Any] = sanitizer().redact(new.context)
-    kept: dict[str, Any] = {}
-    for name, value in islice(redacted.items(), MAX_CONTEXT):
-        text = text_of(value)
-        if len(text) > MAX_CONTEXT_VALUE:
-            value = elide_middle(text, MAX_CONTEXT_VALUE) if isinstance(value, str) else sanitizer().preview(value)
-        kept[elide_middle(name, MAX_CONTEXT_VALUE)] = value
+    ends = partial(sanitizer().redact_ends, most=MAX_CONTEXT_VALUE, margin=MAX_CONTEXT_VALUE)
+    members: dict[str, Any] = {}
+    for name, value in islice(context.items(), MAX_CONTEXT):
+        is_long = len(text := text_of(value)) > LONGEST_CONTEXT_VALUE
+        members[ends(name)] = ends(text) if is_long else value
+    kept: dict[str, Any] = sanitizer().redact(members)
+    for name, value in kept.items():
+        if len(text := text_of(value)) > MAX_CONTEXT_VALUE:
+            kept[name] = elide_middle(text, MAX_CONTEXT_VALUE) if isinstance(value, str) else sanitizer().preview(value)
     return kept
 
 
@@ -227,4 +231,4 @@ def has_waiting(call: Call | None) -> bool:
     """Tell whether an earlier attempt of the call still waits: attempts of one call are judged in order."""
     if call is None or call.state == CallState.RETRYING:  # it is pending while one waits
         return False
-    return call.attempts.waiting().exists()
+    return call.attempts.waiting_in_call().exists()

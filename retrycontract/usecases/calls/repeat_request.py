@@ -11,7 +11,7 @@ from typing import Any, Self, overload
 
 from django.db import IntegrityError, transaction
 
-from retrycontract.contract.redaction.sanitizer import elide_middle, visible
+from retrycontract.contract.redaction.sanitizer import elide_middle, redacted_ends, visible
 from retrycontract.store.models import Agent, Attempt, IdempotencyKey, LostRaceError
 from retrycontract.store.sealing import UnreadableError, keyed_hash, seal, unseal
 from retrycontract.store.transactions import in_batches, write_transaction
@@ -40,7 +40,7 @@ def safe_identifier(text: str | None, limit: int = MAX_IDENTIFIER) -> str | None
     if text is None:
         return None
     redact = sanitizer().redact_identifier
-    redacted = redact(text)
+    redacted = redacted_ends(text, limit, redact)
     if redacted == text and len(text) <= limit and not UNKEPT.search(text):
         return text
     digits = keyed_hash(text)[:HASH_DIGITS]

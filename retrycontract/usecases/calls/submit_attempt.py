@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from datetime import datetime
+from time import thread_time
 
 from django.conf import settings
 
@@ -13,7 +14,6 @@ from retrycontract.contract.checks.sensitive_places import marks_of
 from retrycontract.contract.json_types import has_at_most, text_of, write_json
 from retrycontract.contract.lifecycle import Budget, CallState, move_unasked
 from retrycontract.contract.outputs import Kind
-from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.store.models import Agent, Attempt, AttemptState, Door, Event, LostRaceError, Tool, ToolVersion
 from retrycontract.store.models.attempts import MAX_API_ERROR, NO_LEASE
@@ -28,6 +28,7 @@ from retrycontract.usecases.calls.continue_call import (
     find_call,
     has_waiting,
     names_current,
+    safe_context,
     version_for,
 )
 from retrycontract.usecases.calls.record_verdict import (
@@ -57,6 +58,7 @@ def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
     Raises CallNotFoundError, CallEndedError, CallOfOtherToolError, OtherKindError, UnknownVersionError,
     AmbiguousCallError and IdempotencyConflictError.
     """
+    begun = thread_time()
     # First of all: identifiers are stored and compared in their safe form only, so one that was not changed here would
     # match no call of its own.
     new = replace(
@@ -66,12 +68,14 @@ def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
         session_id=safe_identifier(new.session_id),
         task_id=safe_identifier(new.task_id),
         correlation_id=safe_identifier(new.correlation_id),
+        context=safe_context(new.context),  # outside of any transaction: it takes its time
         generation=replace(
             new.generation.kept_by(sanitizer()),
             model=safe_identifier(new.generation.model),
             finish_reason=safe_identifier(new.finish_reason),
         ),
     )
+    note_work(agent.pk, thread_time() - begun, now=now)
     is_named = new.call_id is not None
     with span("submit", {"gen_ai.agent.name": agent.name}, parent=new.traceparent, kind="SERVER") as step:
         # The verdict and the person's answer, which come later and from elsewhere, belong to the same trace.
@@ -192,7 +196,7 @@ def _record_unasked(intake: Intake) -> Attempt:
         attempt = Attempt(
             call=call, number=number, state=AttemptState.UNASKED, status=move.status, tool_call_id=new.tool_call_id,
             turn=new.turn, traceparent=new.traceparent, submitted_at=now,
-            api_error=elide_middle(sanitizer().redact_text(new.api_error or ""), MAX_API_ERROR),
+            api_error=sanitizer().redact_ends(new.api_error or "", MAX_API_ERROR),
         )  # fmt: skip
         attempt.shown_attempt, attempt.shown_max = budget.shown
         # What waits to be judged decides where the call goes on.
