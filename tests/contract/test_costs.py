@@ -27,7 +27,7 @@ from retrycontract.contract.feedback.answer import examine_and_redact
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.schemas.cost_table import YARDSTICK
-from retrycontract.contract.schemas.costs import Estimate, Weight
+from retrycontract.contract.schemas.costs import SECOND, Estimate, Weight
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.languages import compiler_of
 from tests.bombs import Bomb, known, seeded
@@ -157,6 +157,16 @@ def test_the_whole_schema_is_not_read_again_for_each_alternative_that_is_explain
         return steps(work)
 
     assert explain(180) < 1.5 * explain(60)
+
+
+@pytest.mark.parametrize("pattern", [r"^\p{L}{1,200}$", r"^(\p{L}|\p{N}|\p{S}){1,499}x$", r"^[\P{Lu}]{1,300}$"])
+def test_classes_of_unicode_that_are_repeated_weigh_more_than_letters(pattern: str) -> None:
+    letters = pattern.replace("p{", "").replace("P{", "").replace("}|", "|")
+    assert Weight.of({"pattern": pattern}).compiling > 50 * Weight.of({"pattern": letters}).compiling
+
+
+def test_a_name_in_any_script_is_compiled_at_the_door() -> None:
+    assert Weight.of({"pattern": r"^\p{Lu}[\p{L}\p{M}' -]{0,63}$"}).compiling < 0.1 * SECOND
 
 
 LARGE: list[Any] = [

@@ -32,6 +32,10 @@ MOST_MENDED = 100  # mistakes for which it is tried what would mend them; of mor
 SAMPLE = 200  # members of a large container that are followed, where only about how much is asked
 SILENT = ("not", "if")  # what fails below these is not told, and below `contains` not one by one
 REPEATED = re.compile(r"\{\d*,?(\d+)\}")
+UNICODE, UNICODE_STEPS = (
+    re.compile(r"\\[pP]"),
+    1_100,
+)  # `\p{L}` is compiled to as much as so many letters
 NUMBERS = (int, float)
 MEMBERS = ("properties", "additionalProperties", "unevaluatedProperties", "patternProperties")
 ITEMS = ("items", "additionalItems", "unevaluatedItems", "prefixItems", "contains")
@@ -264,9 +268,9 @@ class Weight:
             patterns = [place.schema["pattern"]] if isinstance(place.schema.get("pattern"), str) else []
             patterns += _mapping(place.schema, "patternProperties")
             for pattern in patterns:
-                steps = len(pattern)
+                steps = length = len(pattern) + UNICODE_STEPS * len(UNICODE.findall(pattern))
                 for count in REPEATED.findall(pattern):
-                    steps += len(pattern) * min(int(count), 1_000) // 4
+                    steps += length * min(int(count), 1_000) // 4
                 total += NANOSECONDS["compile-pattern-step"] * steps
         return cls(total, root, weigher)
 
