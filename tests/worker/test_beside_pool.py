@@ -124,7 +124,7 @@ def test_dear_outputs_are_judged_beside_the_pool_with_redis_and_without(
     try:
         if redis == "back":
             own_redis.start()
-        agent, bomb = make_agent(), known()[1]
+        agent, bomb = make_agent(), known()[0]  # which none of them has done in that time
         make_tool(agent, schema=bomb.schema)
         attempts = [submit(agent, bomb.value).pk for _ in range(2)]
         eventually(lambda: Attempt.objects.filter(pk__in=attempts, status="retry").count() == 2)

@@ -11,7 +11,6 @@ from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.outputs.no_attempt import METADATA as NO_ATTEMPT_KEY
 from retrycontract.contract.outputs.no_attempt import reason_of
-from retrycontract.contract.redaction.previews import elide_middle
 
 FORMAT = "retrycontract/1"  # of the text and of its twin for machines
 MAX_LISTED = 100  # errors of one submission that a reply lists; all are stored, and the text has a bound of its own
@@ -82,6 +81,9 @@ def first_errors(told: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]
 
 
 def _shortened(value: Any) -> Any:
+    # Imported here, since what is behind it takes time to import and a client never comes here.
+    from retrycontract.contract.redaction.previews import elide_middle
+
     return elide_middle(value, MAX_LISTED_TEXT) if isinstance(value, str) else value
 
 
