@@ -37,6 +37,7 @@ from retrycontract.mcp.visiting import (
     NoPayloadError,
     answer,
     answer_problem,
+    aside,
     gone,
     read_body,
 )
@@ -146,7 +147,7 @@ class CheckedVisit(KeyedVisit):
         try:
             self.refuse_what_no_agent_sends()
             payload = await _payload(receive, max_body_bytes)
-            decision = self.decision(client, key, payload)
+            decision = await aside(lambda _: self.decision(client, key, payload), payload.text)
         except NoPayloadError as wrong:
             await answer_problem(send, wrong)
             return
@@ -224,7 +225,7 @@ class HookVisit(CheckedVisit):
     async def _decision(self, client: AsyncClient, key: str, payload: Message, options: HookOptions) -> Said:
         event, tool = payload.value.get("hook_event_name"), payload.value.get("tool_name")
         asks = _asks(payload)
-        if asks and (twice := equal_keys(payload.text)) is not None:
+        if asks and (twice := await aside(equal_keys, payload.text)) is not None:
             return 200, _decided("deny", TWICE.format(twice))
         if asks and event not in (BEFORE, *ELSEWHERE):
             return 200, _decided("deny", UNKNOWN.format(str(event)[:50]))
@@ -248,7 +249,8 @@ class HookVisit(CheckedVisit):
                         await client.cancel(call_id)
         if not asks:
             return 200, {}
-        call = VisitorsCall(tool, use_id or "hook", output_at(payload.text, "tool_input"), session)
+        output = await aside(output_at, payload.text, "tool_input")
+        call = VisitorsCall(tool, use_id or "hook", output, session)
         decision = await self.judged(client, key, call, wait=options.wait)
         if decision is None:
             return 200, {}
@@ -275,7 +277,7 @@ async def _payload(receive: Any, limit: int) -> Message:
     body = await read_body(receive, limit, BODY_SECONDS)
     try:
         # Any bytes: what is no UTF-8 in the tool's input is the model's mistake, and gets a verdict.
-        read = read_line(body.decode("utf-8", "surrogateescape"))
+        read = await aside(read_line, body.decode("utf-8", "surrogateescape"))
     except UnreadableMessageError as error:
         raise NoPayloadError(400, f"The payload is {error}.") from None
     if not isinstance(read, Message):

@@ -49,8 +49,13 @@ class UnreadableMessageError(ValueError):
     """Raised for a line that is no JSON, or nests too deep; `request_id` is what can be made out of it."""
 
     def __init__(self, text: str, *, is_too_deep: bool) -> None:
-        self.request_id, self.is_too_deep = _id_in(text), is_too_deep
+        self.text, self.is_too_deep = text, is_too_deep
         super().__init__("nested too deeply to be read" if is_too_deep else "no JSON")
+
+    @property
+    def request_id(self) -> RequestId | None:
+        """Look for the id, token by token, which not everybody asks for."""
+        return _id_in(self.text)
 
 
 @dataclass(slots=True)

@@ -43,7 +43,15 @@ from retrycontract.mcp.checkpoint import OpenCalls, connection_details
 from retrycontract.mcp.extractions import Extractions, ExtractionStep, read_data
 from retrycontract.mcp.messages import Message, UnreadableMessageError
 from retrycontract.mcp.tracing import RequestSpans, note_code, parent_of
-from retrycontract.mcp.visiting import BODY_SECONDS, KeyedVisit, NoPayloadError, answer, answer_problem, read_body
+from retrycontract.mcp.visiting import (
+    BODY_SECONDS,
+    KeyedVisit,
+    NoPayloadError,
+    answer,
+    answer_problem,
+    aside,
+    read_body,
+)
 
 LONGEST_WAIT = 600  # seconds that one question for guidance stays open
 SILENT_WAIT = 45.0  # of a client that hears no signs of life: most give up after 60 seconds
@@ -193,7 +201,7 @@ class ContractServer:
                     data, call_id = read_data(params.arguments or {})
                     output = as_text(data)
                 else:
-                    beside, member = _apart(written, DATA)
+                    beside, member = await aside(_apart, written, DATA)
                     output = member if member is not None and beside.keys() <= {"call_id"} else written
                     call_id = read_data({DATA: None} | beside)[1] if output is member else None
                 if request.step is ExtractionStep.VALIDATE and await run_sync(request.conforms, output):
@@ -204,10 +212,12 @@ class ContractServer:
         except NoVerdictError as error:
             return _result(ToolResult("", f"This could not be done: {error}"))
         # What is asked of us is checked like anything else; an id of its own each time, for nobody counts this.
-        asked, member = (params.arguments or {}, None) if written is None else _apart(written, "arguments")
+        asked, member = params.arguments or {}, None
+        if written is not None:
+            asked, member = await aside(_apart, written, "arguments")
         if member is not None:
             asked |= {"arguments": None}
-        outcome = self._own.check(params.name, f"own-{next(self._numbers)}", asked)
+        outcome = await run_sync(self._own.check, params.name, f"own-{next(self._numbers)}", asked)
         if outcome.tool_result is not None:
             return _result(outcome.tool_result)
         try:
@@ -359,7 +369,7 @@ class ServerVisit(KeyedVisit):
             await answer_problem(send, wrong)
             return
         try:
-            body = (await run_sync(readable, body.decode("utf-8", "surrogateescape"))).encode()
+            body = (await aside(readable, body.decode("utf-8", "surrogateescape"))).encode()
         except RefusedMessageError as refused:
             await answer(send, 400, {b"content-type": JSON.encode()}, refused.answer.text.encode())
             return

@@ -7,7 +7,8 @@ import json
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import anyio
@@ -17,6 +18,7 @@ from retrycontract.client import AsyncClient
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.judging.asking import PATIENCE, NoVerdictError
 
+Result = TypeVar("Result")
 HERE = "http://in.process"  # never looked up: the transport calls the application
 # What the application decides by, beside the key: its host, and how a proxy was asked; and what names the request.
 HANDED_ON = (b"host", b"x-forwarded-", b"forwarded", b"x-request-id")
@@ -24,6 +26,17 @@ HANDED_ON = (b"host", b"x-forwarded-", b"forwarded", b"x-request-id")
 BODY_SECONDS = 30.0  # for a whole request; agents write it at once
 HEADER_SECONDS = 10.0
 MOST_DRAINED = 8  # times the limit; of what is too large
+
+
+SHORT = 10_000  # characters that are read at once
+_reader = ThreadPoolExecutor(1, "retrycontract-reading")
+
+
+async def aside(work: Callable[..., Result], text: str | bytes, *more: Any) -> Result:
+    """Read a long text in a thread, one at a time: meanwhile the loop serves everybody else."""
+    if len(text) <= SHORT:
+        return work(text, *more)
+    return await asyncio.get_running_loop().run_in_executor(_reader, work, text, *more)
 
 
 CODES = {400: "bad-json", 403: "foreign-origin", 404: "not-found", 405: "method-not-allowed", 408: "too-slow",

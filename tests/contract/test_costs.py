@@ -24,6 +24,7 @@ from retrycontract import (
     ValidationError,
 )
 from retrycontract.contract.feedback.answer import examine_and_redact
+from retrycontract.contract.outputs.json_text import end_of_value
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.schemas.cost_table import YARDSTICK
@@ -167,6 +168,11 @@ def test_classes_of_unicode_that_are_repeated_weigh_more_than_letters(pattern: s
 
 def test_a_name_in_any_script_is_compiled_at_the_door() -> None:
     assert Weight.of({"pattern": r"^\p{Lu}[\p{L}\p{M}' -]{0,63}$"}).compiling < 0.1 * SECOND
+
+
+def test_where_a_value_ends_is_found_in_one_step_for_all_brackets_side_by_side() -> None:
+    assert end_of_value("[" * 200_000 + "]" * 200_000, 0) == 400_000
+    assert steps(lambda: end_of_value("[" * 200_000 + "]" * 200_000, 0)) < 1_000
 
 
 LARGE: list[Any] = [

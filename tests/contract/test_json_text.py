@@ -19,6 +19,7 @@ from retrycontract.contract.outputs.json_text import (
     JsonFault,
     depth_fault,
     depth_of,
+    end_of_value,
     fault_in,
     parse_json,
     read_json,
@@ -322,3 +323,22 @@ def test_json_that_is_written_in_pieces_is_the_same(options: dict[str, Any]) -> 
                 write_json(value, **options)
         else:
             assert write_json(value, **options) == expected
+
+
+@given(st.text(alphabet='[]{}",: a1\\', max_size=4), st.sampled_from("[{"), st.text(alphabet='[]{}"a\\', max_size=12))
+def test_where_a_value_ends_is_where_its_brackets_are_closed(before: str, opening: str, after: str) -> None:
+    """The same, one character at a time."""
+    text, depth, at, is_quoted = f"{before}{opening}{after}]]", 0, len(before), False
+    while at < len(text):
+        if is_quoted:
+            at += text[at] == "\\"
+            is_quoted = text[at : at + 1] != '"'
+        else:
+            is_quoted = text[at] == '"'
+            depth += (text[at] in "[{") - (text[at] in "]}")
+            if not depth:
+                assert end_of_value(text, len(before)) == at + 1
+                return
+        at += 1
+    with pytest.raises(ValueError, match="does not end"):
+        end_of_value(text, len(before))

@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import re
 import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.bombs import Bomb, known, seeded
 from tests.conftest import require
-from tests.services.bombing import Seen, Unprotected, bombard
+from tests.services.bombing import HANG, Seen, Unprotected, bombard, watched
 from tests.serving import running
 from tests.serving.scaled import ScaledService
 from tests.serving.servers import (
@@ -26,7 +29,7 @@ from tests.serving.servers import (
     running_postgresql,
     running_redis,
 )
-from tests.serving.service import Service
+from tests.serving.service import AgentClient, Service
 
 TABLE = Path(__file__).resolve().parents[2] / "benchmarks" / "CHAOS.md"
 pytestmark = [pytest.mark.services, pytest.mark.soak, pytest.mark.timeout(3_600)]
@@ -71,6 +74,35 @@ def test_bombs_hold_up_nobody_in_one_process(tmp_path: Path) -> None:
 def test_fifty_bombs_of_one_key_hold_up_nobody_in_one_process(tmp_path: Path) -> None:
     with running(Service(tmp_path / "data", anew=True)) as service:
         assert_all_are_told(bombard(service, one_key(), keys=1, at_once=50), "one process, one key, 50 in flight")
+
+
+HOOK = b'{"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "count", "tool_input": %s}'
+ASKED = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "count", "arguments": %s}}'
+DEEP, TWICE = b"[" * 900_000 + b"]" * 900_000, b"{" + b",".join([b'"a":1'] * 290_000) + b"}"
+
+
+@pytest.mark.parametrize(
+    ("address", "body"),
+    [("/hooks?wait=0", HOOK % DEEP), ("/hooks?wait=0", HOOK % TWICE), ("/guardrails/authz", ASKED % DEEP)],
+    ids=["hook, deep", "hook, names twice", "guardrail, deep"],
+)
+def test_what_takes_long_to_read_at_a_door_without_code_holds_up_nobody(
+    tmp_path: Path, address: str, body: bytes
+) -> None:
+    with running(Service(tmp_path / "data", UNMETERED, anew=True)) as service:
+        agent = AgentClient(service, service.new_key("hooked"))
+        assert agent.register("count", {"type": "object"}).status == 201
+        headers = {"X-RetryContract-Key": agent.key}
+        with watched(service) as probed, ThreadPoolExecutor(4) as pool:
+            work = partial(service.send, "POST", address, body, key=agent.key, headers=headers, timeout=HANG)
+            began = time.monotonic()
+            assert work().status in (200, 403)
+            alone = time.monotonic() - began
+            assert {answer.status for answer in pool.map(lambda _: work(), range(8))} <= {200, 403}
+    longest = max(seconds for seconds, _ in probed)
+    print(f"\n{address}: alone={alone * 1_000:.0f}ms livez_max={longest * 1_000:.0f}ms probes={len(probed)}")
+    assert all(is_right for _, is_right in probed)
+    assert longest < alone / 2, "a probe waits while one of them is read"
 
 
 @pytest.mark.parametrize(

@@ -274,10 +274,16 @@ def end_of_value(text: str, start: int) -> int:
     if scalar is not None:
         return scalar.end()
     depth = 0
-    for token in _STRUCTURE.finditer(text, start):
-        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token.group(), 0)
-        if depth <= 0:
-            return token.end()
+    for step in _STEPS.finditer(text, start):
+        begin, end = step.span()
+        if text[begin] in "[{":
+            depth += end - begin
+        elif text[begin] != '"':
+            if end - begin >= depth:
+                return begin + max(depth, 1)
+            depth -= end - begin
+        elif not depth:
+            return end
     raise ValueError("the value does not end")
 
 
@@ -314,6 +320,10 @@ _ELSE = bytes(set(range(256)) - set(b'[]{}"'))
 _RUNS = re.compile(rb"[\[{]+|[\]}]+")
 # An unterminated string runs to the end of the text, so that each character is visited once.
 _STRUCTURE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+
+
+# The same, brackets side by side at once: a megabyte of them is no more than one step.
+_STEPS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[{]+|[\]}]+', re.DOTALL)
 
 
 def _decoder(beyond: Callable[[str], int]) -> json.JSONDecoder:
