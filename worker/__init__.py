@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Final
 
@@ -64,33 +65,44 @@ def pause_after(took: float) -> float:
     return max(every - took, every / 4)
 
 
-THREADS: Final = 3  # a receiver that hangs has one of them, and the others go on
+class Threads(ABC):
+    """Run beside other work, in threads of their own, until they are stopped."""
 
-
-class OutboxDrain:
-    """Drain the outbox every few seconds, in threads of its own: a receiver that hangs keeps no attempt waiting."""
-
-    def __init__(self) -> None:
+    def __init__(self, name: str, count: int = 1) -> None:
         self._stopping = threading.Event()
         self._threads = [
-            threading.Thread(target=self._run, name=f"retrycontract-courier-{number}", daemon=True)
-            for number in range(THREADS)
+            threading.Thread(target=self._run, name=f"retrycontract-{name}-{number}", daemon=True)
+            for number in range(count)
         ]
 
     def start(self) -> None:
         for thread in self._threads:
             thread.start()
 
-    def stop(self, timeout: float = 10) -> None:
-        """Stop after the messages in hand; what is left is found at the next start."""
+    def stop(self, timeout: float = 5) -> None:
+        """Stop after what is in hand; what is left is found by others, or at the next start."""
         self.call_off()
         end = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(end - time.monotonic(), 0))
 
     def call_off(self) -> None:
-        """Let the threads end after the messages in hand, without waiting for them."""
+        """Let the threads end after what they have in hand, without waiting for them."""
         self._stopping.set()
+
+    @abstractmethod
+    def _run(self) -> None:
+        """Work until it is time to stop."""
+
+
+THREADS: Final = 3  # a receiver that hangs has one of them, and the others go on
+
+
+class OutboxDrain(Threads):
+    """Drain the outbox every few seconds, in threads of its own: a receiver that hangs keeps no attempt waiting."""
+
+    def __init__(self) -> None:
+        super().__init__("courier", THREADS)
 
     def _run(self) -> None:
         # Imported here: Celery loads its worker's modules before Django is ready.

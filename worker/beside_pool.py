@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 
-from worker import OutboxDrain, pause_after, sweep, worker_name
+from worker import OutboxDrain, Threads, pause_after, sweep, worker_name
 from worker.celery_doorbell import CeleryDoorbell
 
 logger = logging.getLogger("retrycontract")
@@ -53,26 +53,14 @@ class Reminders:
         return due
 
 
-class Sweeper:
+class Sweeper(Threads):
     """Sweep every few seconds in a thread; `judge_alone` judges what waits when nobody hears the bell."""
 
     def __init__(self, *, judge_alone: Callable[[], None] | None = None) -> None:
+        super().__init__("sweeper")
         self._judge_alone = judge_alone or judge_in_own_process
         self._bell = CeleryDoorbell()
         self._reminders = Reminders()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="retrycontract-sweeper", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self, timeout: float = 5) -> None:
-        self.call_off()
-        self._thread.join(timeout)
-
-    def call_off(self) -> None:
-        """Let the thread end after what it has in hand, without waiting for it."""
-        self._stopping.set()
 
     def beat(self) -> None:
         """Give a sign of life."""
@@ -121,7 +109,7 @@ def judge_in_own_process() -> None:
         logger.error("Judging without Redis ended early", extra={"status": done.returncode})
 
 
-class DearJudges:
+class DearJudges(Threads):
     """Judge attempts that wait for a child process, in as many threads as there may be children.
 
     The pool leaves those alone, so that what is quick finds a process of it free. Without Redis the threads look as
@@ -129,27 +117,8 @@ class DearJudges:
     """
 
     def __init__(self) -> None:
-        self._stopping = threading.Event()
+        super().__init__("dear", settings.RETRYCONTRACT.children)
         self._bell = CeleryDoorbell()
-        self._threads = [
-            threading.Thread(target=self._run, name=f"retrycontract-dear-{number}", daemon=True)
-            for number in range(settings.RETRYCONTRACT.children)
-        ]
-
-    def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self, timeout: float = 5) -> None:
-        """Stop after the attempts in hand; what waits is found by another worker."""
-        self.call_off()
-        end = time.monotonic() + timeout
-        for thread in self._threads:
-            thread.join(max(end - time.monotonic(), 0))
-
-    def call_off(self) -> None:
-        """Let the threads end after what they have in hand, without waiting for them."""
-        self._stopping.set()
 
     def _run(self) -> None:
         # Imported here: Celery loads its worker's modules before Django is ready.
@@ -184,7 +153,7 @@ class BesidePool(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery has n
 
     def __init__(self, parent: Any, **options: Any) -> None:
         super().__init__(parent, **options)
-        self._running: list[DearJudges | Sweeper | OutboxDrain] = []
+        self._running: list[Threads] = []
 
     def start(self, parent: Any) -> None:  # noqa: ARG002 - Celery's signature
         self._running = [DearJudges()]

@@ -39,7 +39,7 @@ def verdict(attempt: Attempt, render: Provider | None = None, provider_id: str |
     """
     call = attempt.call
     result = tool_result(attempt, provider_id)
-    listed, left_out = first_errors(attempt.errors_json)
+    listed, left_out = first_errors(attempt.errors_json, beside=provider_id or "")
     return schemas.VerdictOut(
         call_id=call.public_id,
         tool=call.tool_name,
@@ -64,8 +64,9 @@ def tool_result(attempt: Attempt, provider_id: str | None = None) -> ToolResult 
     if attempt.status in ("", Status.VALID) or attempt.api_error is not None:
         return None
     twin = stored_metadata(
-        attempt.errors_json, attempt=attempt.shown_attempt, max_attempts=attempt.shown_max, status=attempt.status
-    )
+        attempt.errors_json, attempt=attempt.shown_attempt, max_attempts=attempt.shown_max, status=attempt.status,
+        beside=provider_id or "",
+    )  # fmt: skip
     twin |= {"call_id": attempt.call.public_id}
     if attempt.status == Status.BLOCKED:
         twin |= {"wait": links(attempt.call).wait}

@@ -9,11 +9,13 @@ import sys
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, unquote_to_bytes
+from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -116,7 +118,8 @@ class WsgiBridge:
     Paths under `/api/` run on a pool of their own, so that slow pages never queue before submits. It has
     one thread by default: one writer is quicker than several that fight for SQLite's lock. Of these, what `is_slow`
     tells by method, path and size of the body runs on a third pool. What `turn_of` gives a name runs in one thread with
-    all of that name.
+    all of that name. Of one key no more are handed to the API's pool than keep its threads at work: of a thousand that
+    come at once the others wait outside, so that nobody else queues behind them.
     """
 
     def __init__(
@@ -132,6 +135,8 @@ class WsgiBridge:
     ) -> None:
         self._app = wsgi_app
         self._api = ThreadPoolExecutor(api_threads, thread_name_prefix="api")
+        self._of_key = 2 * api_threads
+        self._gates = WeakValueDictionary[bytes, asyncio.Semaphore]()  # of keys that ask just now
         self._slow = ThreadPoolExecutor(slow_threads, thread_name_prefix="slow")
         self._is_slow = is_slow
         # Nothing there waits for anything but the interpreter, so that more threads would do no more, and take it
@@ -188,7 +193,12 @@ class WsgiBridge:
                 pool = self._turns[turn]
             else:
                 pool = self._slow if self._is_slow(*request) else self._api
-        return await asyncio.get_running_loop().run_in_executor(pool, self._run, scope, body)
+        async with self._gate(scope) if pool is self._api else nullcontext():
+            return await asyncio.get_running_loop().run_in_executor(pool, self._run, scope, body)
+
+    def _gate(self, scope: Scope) -> asyncio.Semaphore:
+        key = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        return self._gates.setdefault(key, asyncio.Semaphore(self._of_key))
 
     def is_api(self, scope: Scope) -> bool:
         """Tell whether the path, as the application will see it, is the API's."""

@@ -12,7 +12,7 @@ from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.store.models import Agent, Attempt, Call
 
 
-def reply_to(mistakes: int, words: int, *, unknown: int = 0) -> dict[str, object]:
+def reply_to(mistakes: int, words: int, *, unknown: int = 0, provider_id: str = "c1") -> dict[str, object]:
     found = [ValidationError(ErrorCode.TYPE_MISMATCH, f"/{at}", "word " * words) for at in range(mistakes)]
     found += [
         ValidationError(ErrorCode.UNKNOWN_FIELD, f"/{at}", "word " * words, severity=ErrorSeverity.WARNING)
@@ -21,12 +21,13 @@ def reply_to(mistakes: int, words: int, *, unknown: int = 0) -> dict[str, object
     errors = [error.to_json() for error in found]
     call = Call(agent=Agent(name="agent"), tool_name="tool", state="retrying", attempts_made=1, attempts_allowed=3)
     attempt = Attempt(call=call, number=1, tool_call_id="c1", status="retry", errors_json=errors, feedback="Wrong.")
-    return verdict(attempt, render="langchain").model_dump(mode="json")
+    return verdict(attempt, render="langchain", provider_id=provider_id).model_dump(mode="json")
 
 
+@pytest.mark.parametrize("provider_id", ["c1", "i" * 16_384, "\u202e" * 1_000])
 @pytest.mark.parametrize(("mistakes", "words"), [(4_000, 5), (100, 200), (4_000, 200)])
-def test_a_reply_has_64_kb_and_counts_what_it_leaves_out(mistakes: int, words: int) -> None:
-    reply = reply_to(mistakes, words)
+def test_a_reply_has_64_kb_and_counts_what_it_leaves_out(mistakes: int, words: int, provider_id: str) -> None:
+    reply = reply_to(mistakes, words, provider_id=provider_id)
     assert len(json.dumps(reply)) <= 65_536
     assert isinstance(listed := reply["errors"], list)
     assert 0 < len(listed) <= 100

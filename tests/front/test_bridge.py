@@ -223,3 +223,28 @@ def test_requests_of_one_turn_are_read_one_at_a_time_and_hold_up_no_other() -> N
 
     asyncio.run(ask())
     assert most == [True] * 4
+
+
+# --- turns ----------------------------------------------------------------------------------------------------
+
+
+def test_of_a_thousand_requests_of_one_key_few_are_before_those_of_another() -> None:
+    order: list[str] = []
+
+    def application(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+        order.append(environ["HTTP_AUTHORIZATION"])
+        start_response("200 OK", [])
+        return [b""]
+
+    async def ask_all() -> None:
+        bridge = WsgiBridge(application, max_body_bytes=LIMIT)
+        scopes = [http_scope("/api/v1/calls", headers=((b"authorization", b"many"),))] * 1_000
+        asked = [asyncio.ensure_future(bridge.ask(scope, b"")) for scope in scopes]
+        await asyncio.sleep(0)  # all have come
+        await bridge.ask(http_scope("/api/v1/calls", headers=((b"authorization", b"one"),)), b"")
+        await asyncio.gather(*asked)
+        bridge.close()
+
+    asyncio.run(ask_all())
+    assert order.index("one") <= 4
+    assert len(order) == 1_001

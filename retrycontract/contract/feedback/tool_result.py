@@ -15,7 +15,7 @@ from retrycontract.contract.outputs.no_attempt import reason_of
 FORMAT = "retrycontract/1"  # of the text and of its twin for machines
 MAX_LISTED = 100  # errors of one submission that a reply lists; all are stored, and the text has a bound of its own
 MAX_LISTED_CHARACTERS = 60_000  # of JSON in all places of a reply together, which has 64 kB
-MAX_LISTED_TEXT = 1_000  # characters of each text of an error that has not the room alone
+MAX_LISTED_TEXT = 300  # characters of each text of an error that has not the room alone
 # In MCP the twin travels where no client looks for a tool's own result: clients hold `structuredContent` to the tool's
 # output schema, and some refuse the whole answer over it, errors too.
 MCP_META_KEY = "retrycontract/feedback"
@@ -67,9 +67,12 @@ def metadata(errors: tuple[ValidationError, ...], *, attempt: int, max_attempts:
     return stored_metadata(told, attempt=attempt, max_attempts=max_attempts, status=status)
 
 
-def first_errors(told: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
-    """Give as many errors as a reply lists, the first ones, and how many are left out."""
-    room, listed = MAX_LISTED_CHARACTERS, list[dict[str, Any]]()
+def first_errors(told: list[dict[str, Any]], *, beside: str = "") -> tuple[list[dict[str, Any]], int]:
+    """Give as many errors as a reply lists, the first ones, and how many are left out.
+
+    `beside` is an id that a reply bears as well, once more where it is rendered.
+    """
+    room, listed = MAX_LISTED_CHARACTERS - 2 * len(json.dumps(beside)), list[dict[str, Any]]()
     for error in told[:MAX_LISTED]:
         # An error stands in the list, the twin and the rendered twin; each twin lists what only warns once more.
         room -= len(json.dumps(error)) * (3 if error["severity"] == ERROR else 5)
@@ -87,9 +90,11 @@ def _shortened(value: Any) -> Any:
     return elide_middle(value, MAX_LISTED_TEXT) if isinstance(value, str) else value
 
 
-def stored_metadata(told: list[dict[str, Any]], *, attempt: int, max_attempts: int, status: str) -> dict[str, Any]:
+def stored_metadata(
+    told: list[dict[str, Any]], *, attempt: int, max_attempts: int, status: str, beside: str = ""
+) -> dict[str, Any]:
     """Build it of errors as they were stored; `no_attempt` says why an answer was none, where it was none."""
-    told, left_out = first_errors(told)
+    told, left_out = first_errors(told, beside=beside)
     twin = {
         "format": FORMAT,
         "status": status,

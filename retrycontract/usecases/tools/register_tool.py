@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from functools import partial
+from time import thread_time
 from typing import Any, TypeAlias
 
 from django.utils import timezone
@@ -20,7 +21,7 @@ from retrycontract.languages import require_compiler
 from retrycontract.store.models import Agent, Door, Event, Tool, ToolVersion
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.repeat_request import safe_tool_name
-from retrycontract.usecases.counts.keep_count import charge, refuse_overdrawn
+from retrycontract.usecases.counts.keep_count import charge, note_work, refuse_overdrawn
 from retrycontract.usecases.tools.contracts import pinned, sanitizer
 
 
@@ -93,9 +94,11 @@ def register_tool(
     """
     # Before the transaction: a child process may work on it for seconds, and writers would wait.
     warnings = admit_apart(schema, key=agent.pk, at_once=at_once, charge=partial(charge, agent.pk, now=now))
+    begun = thread_time()
     done = _store(agent, name, schema, settings or ToolSettings(), now, door, may_replace, actor)
     # Compiled in this thread, so that the first attempt need not be: that would hold up all others at the door.
     _ = pinned(done.tool, done.version, done.tool.kind).is_judged_apart
+    note_work(agent.pk, thread_time() - begun, now=now)
     return replace(done, warnings=warnings)
 
 
@@ -153,6 +156,7 @@ def admit_list(agent: Agent, tools: Sequence[DeclaredTool]) -> Admitted:
     """
     found: dict[int, InvalidSchema | tuple[SchemaWarning, ...]] = {}
     for place, declared in enumerate(tools):
+        begun = thread_time()
         now = timezone.now()  # a list of thousands takes so long that what the agent may cause grows meanwhile
         # Before each: a single list may hold more dear schemas than an agent may have checked in an hour.
         refuse_overdrawn(Agent.objects.get(pk=agent.pk), now=now)
@@ -160,6 +164,7 @@ def admit_list(agent: Agent, tools: Sequence[DeclaredTool]) -> Admitted:
             found[place] = admit_apart(declared.schema, key=agent.pk, charge=partial(charge, agent.pk, now=now))
         except InvalidSchema as fault:
             found[place] = fault
+        note_work(agent.pk, thread_time() - begun, now=now)
     return found
 
 
@@ -173,6 +178,7 @@ def import_tools(
     """
     if admitted is None:
         admitted = admit_list(agent, tools)
+    begun = thread_time()
     done: dict[int, Registration] = {}
     refused: dict[int, tuple[str, InvalidSchema]] = {}
     # By name, whatever their order: of two lists at once, in a transaction each, none holds what the other waits for.
@@ -183,6 +189,7 @@ def import_tools(
         else:
             settings = ToolSettings(description=declared.description)
             done[place] = replace(_store(agent, declared.name, declared.schema, settings, now), warnings=found)
+    note_work(agent.pk, thread_time() - begun, now=now)
     return ImportResult([done[place] for place in sorted(done)], [refused[place] for place in sorted(refused)])
 
 
