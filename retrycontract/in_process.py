@@ -148,9 +148,12 @@ class RetryContract:
             # For its check of the range alone; the result is not kept.
             replace(self._configuration, max_attempts=tool.max_attempts)
         refuse_slips(tool.input_schema)
-        self._tools[tool.name] = compiled = compiled_or_apart(tool, compiler_of)
+        self._tools[tool.name] = compiled = self._compiled(tool)
         log_warnings(tool.name, compiled.warnings)
         return compiled.warnings
+
+    def _compiled(self, tool: Tool) -> CompiledTool:
+        return compiled_or_apart(tool, compiler_of)
 
     def is_judged_apart(self, tool_name: str) -> bool:
         """Tell whether outputs of a tool are judged in a child process, for which the caller's thread waits."""

@@ -32,14 +32,12 @@ from retrycontract.api.requests import READ, TOOLS_WORK
 from retrycontract.api.schemas import Kinds, Strict
 from retrycontract.checking import AT_ONCE
 from retrycontract.contract.outputs import Kind
-from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
+from retrycontract.contract.schemas.tool_lists import read_tool_list
 from retrycontract.store.models import Tool
 from retrycontract.usecases.tools.contracts import attempts_allowed
 from retrycontract.usecases.tools.register_tool import (
-    Admitted,
     Registration,
     ToolSettings,
-    admit_list,
     import_tools,
     register_tool,
 )
@@ -164,20 +162,16 @@ def post_tool_import(request: HttpRequest, body: Body[ToolList], key: Idempotenc
     """Register a tool list as OpenAI, Anthropic or MCP write it; what cannot be registered is named with its fault."""
     agent = agent_of(request)
 
+    # Ahead of the transaction that keeps the answer: what was stored twice is stored once.
     @cache
-    def checked() -> tuple[list[DeclaredTool], Admitted]:
-        tools = read_tool_list(body)
-        return tools, admit_list(agent, tools)
-
     def imported() -> ImportOut:
-        tools, admitted = checked()
-        result = import_tools(agent, tools, now=timezone.now(), admitted=admitted)
+        result = import_tools(agent, read_tool_list(body), now=timezone.now())
         return ImportOut(
             registered=[_tool(done) for done in result.registered],
             refused=[RefusedTool(name=name, **problems.shown_fault(fault)) for name, fault in result.refused],
         )
 
-    return once(request, key, imported, before=checked)
+    return once(request, key, imported, before=imported)
 
 
 @router.get("/tools", auth=READ, response={200: ToolPage, 304: None, **refusals("invalid-request")})

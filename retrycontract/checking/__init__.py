@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from retrycontract.children.pool import ChildDiedError, ChildUnavailableError, Death, Done, shared_pool
@@ -173,14 +174,27 @@ def compiled_or_apart(tool: Tool, compilers: Compilers | None = None) -> Compile
         return CompiledTool.of(tool, compilers)
     except DearSchema as dear:
         try:
-            warnings = admit_apart(tool.input_schema)
+            return compiled_apart(tool)
         except ChildUnavailableError as unavailable:
             raise dear from unavailable
-        return CompiledTool.judged_by(check_apart, tool, warnings)
+
+
+def compiled_apart(tool: Tool, *, key: Hashable = None) -> CompiledTool:
+    """Leave all work on a tool's schema to child processes, in the turn of `key`.
+
+    Raises InvalidSchema and ChildUnavailableError.
+    """
+    warnings = admit_apart(tool.input_schema, key=key)
+    return CompiledTool.judged_by(partial(check_apart, key=key), tool, warnings)
 
 
 def check_apart(
-    output: Any, tool: CompiledTool, sanitizer: ValueSanitizer, *, finish_reason: str | None = None
+    output: Any,
+    tool: CompiledTool,
+    sanitizer: ValueSanitizer,
+    *,
+    finish_reason: str | None = None,
+    key: Hashable = None,
 ) -> Findings:
     """Check an output in a child process as the check of its kind does; raises ChildUnavailableError.
 
@@ -198,7 +212,7 @@ def check_apart(
         sent, tool.tool, sanitizer.configuration, tool_name=tool.tool.name, finish_reason=finish_reason,
         wants_value=is_text,
     )  # fmt: skip
-    found = judge_apart(question, sanitizer, cpu_seconds=LIBRARY_SECONDS).examined.findings
+    found = judge_apart(question, sanitizer, key=key, cpu_seconds=LIBRARY_SECONDS).examined.findings
     if not found.is_parsed:
         return found
     value = found.parsed if is_text else output

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import json.scanner
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 import anyio
 import httpx2
@@ -29,14 +32,42 @@ MOST_DRAINED = 8  # times the limit; of what is too large
 
 
 SHORT = 10_000  # characters that are read at once
-_reader = ThreadPoolExecutor(1, "retrycontract-reading")
+FEW = 20_000  # values that are decoded in C, which keeps the interpreter to itself: 2 to 15 ms
+# In whose turn long texts are read.
+asker: ContextVar[bytes] = ContextVar("asker", default=b"")
+_readers = ThreadPoolExecutor(2, "retrycontract-reading")
+_reading = WeakValueDictionary[Hashable, asyncio.Lock]()
 
 
 async def aside(work: Callable[..., Result], text: str | bytes, *more: Any) -> Result:
-    """Read a long text in a thread, one at a time: meanwhile the loop serves everybody else."""
+    """Read a long text in a thread, one of a key at a time: meanwhile the loop serves everybody else."""
     if len(text) <= SHORT:
         return work(text, *more)
-    return await asyncio.get_running_loop().run_in_executor(_reader, work, text, *more)
+    loop = asyncio.get_running_loop()
+    async with _reading.setdefault((loop, asker.get()), asyncio.Lock()):
+        return await loop.run_in_executor(_readers, work, text, *more)
+
+
+def most_values(text: str | bytes) -> int:
+    """Bound how many values a JSON text holds, by the signs that would part them; they may stand in strings."""
+    signs: Any = (b"[", b"{", b",") if isinstance(text, bytes) else ("[", "{", ",")
+    return 1 + sum(map(text.count, signs))
+
+
+class PatientDecoder(json.JSONDecoder):
+    """Decode many values in Python, which takes some times as long as in C, and lets other threads run meanwhile."""
+
+    def __init__(self, **hooks: Any) -> None:
+        super().__init__(**hooks)
+        self._patient = json.JSONDecoder(**hooks)
+        # Python has it for where there is no C, and types for neither.
+        in_python: Any = json.scanner
+        vars(self._patient)["scan_once"] = in_python.py_make_scanner(self._patient)
+
+    def decode(self, text: str) -> Any:  # type: ignore[override]
+        """Decode as `json.loads` does."""
+        is_small = len(text) <= FEW or most_values(text) <= FEW
+        return super().decode(text) if is_small else self._patient.decode(text)
 
 
 CODES = {400: "bad-json", 403: "foreign-origin", 404: "not-found", 405: "method-not-allowed", 408: "too-slow",
@@ -70,6 +101,7 @@ class KeyedVisit(ABC):
             return
         own = next((b"Bearer " + self._headers[name] for name in self.KEY_HEADERS if name in self._headers), None)
         authorization = own or self._headers.get(b"authorization", b"")
+        asker.set(authorization)
         # The API is asked with the key: nobody else needs to know which keys, hosts and rates are right.
         async with httpx2.AsyncClient(transport=self._transport) as http:
             headers = {b"Authorization": authorization} if authorization else {}

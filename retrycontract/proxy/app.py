@@ -20,15 +20,15 @@ import httpx2
 
 from retrycontract.client import AsyncClient
 from retrycontract.judging.asking import PATIENCE, tell_of_refused_key
-from retrycontract.mcp.visiting import HANDED_ON, HERE
+from retrycontract.mcp.visiting import HANDED_ON, HERE, asker
 from retrycontract.proxy.anthropic_messages import AnthropicMessages
-from retrycontract.proxy.contracts import Contracts
+from retrycontract.proxy.contracts import Contracts, ServiceBusyError
 from retrycontract.proxy.exchange import ExchangeReport
 from retrycontract.proxy.judged import Doorway, JudgedRequest, ProxySettings, relay
 from retrycontract.proxy.openai_chat import OpenAIChat
 from retrycontract.proxy.openai_responses import OpenAIResponses
 from retrycontract.proxy.upstream import Upstream, UpstreamError
-from retrycontract.proxy.visit import ClientVisit, RequestTooLargeError
+from retrycontract.proxy.visit import ClientVisit, RequestTooLargeError, Room, RoomFullError
 from retrycontract.proxy.wire import Wire, openai_error
 
 # A path's end says which API is spoken, whatever stands before: Azure's deployments, a router's prefix. Servers read
@@ -48,12 +48,23 @@ logger = logging.getLogger("retrycontract.proxy")
 
 
 class Proxy:
-    """Serve one upstream; `service` is the client of a desk, and closed by whoever made it."""
+    """Serve one upstream; `service` is the client of a desk, and closed by whoever made it.
 
-    def __init__(self, upstream: str, settings: ProxySettings, service: AsyncClient | None = None) -> None:
+    Within that service others are served as well: work is done in the `turn` of a key, and bodies share `room`.
+    """
+
+    def __init__(
+        self,
+        upstream: str,
+        settings: ProxySettings,
+        service: AsyncClient | None = None,
+        *,
+        turn: bytes | None = None,
+        room: Room | None = None,
+    ) -> None:
         self._upstream = Upstream(upstream, stall=settings.stall, max_answer=settings.max_answer)
-        contracts = Contracts(settings.judging, service)
-        self._service = service
+        contracts = Contracts(settings.judging, service, turn)
+        self._service, self._room = service, room
         self._doorway = Doorway(settings, self._upstream, contracts, self._count)
         self._models: set[str] = set()
         self.counts: Counter[tuple[str, str]] = Counter()
@@ -76,13 +87,14 @@ class Proxy:
                     return
         if scope["type"] != "http":
             return
-        visit = ClientVisit(scope, receive, send)
+        visit = ClientVisit(scope, receive, send, self._room)
         work, gone = asyncio.create_task(self._serve(visit)), asyncio.create_task(visit.gone())
         try:
             await asyncio.wait([work, gone], return_when=asyncio.FIRST_COMPLETED)
             if visit.has_ended:  # it has its answer; what is left is to look at that
                 await asyncio.wait([work])
         finally:
+            visit.leave()
             # Whoever is left is not needed: a client that has gone cancels what the upstream still writes.
             left = [task for task in (work, gone) if not task.done()]
             for task in left:
@@ -125,6 +137,10 @@ class Proxy:
                 await JudgedRequest(self._doorway, visit, wire).serve()
         except RequestTooLargeError:
             await visit.answer(413, (wire or WIRES[0][1]).error(413, "the request is too large"))
+        except (RoomFullError, ServiceBusyError) as busy:
+            told = str(busy) or "too much is held for others already: ask again in a moment"
+            after = [(b"retry-after", b"%d" % getattr(busy, "wait", 1))]
+            await visit.answer(429, (wire or WIRES[0][1]).error(429, told), headers=after)
         except UpstreamError as error:
             if not visit.has_begun:  # else the connection breaks off, as the upstream's has
                 await visit.answer(error.status, (wire or WIRES[0][1]).error(error.status, f"{error}."))
@@ -142,6 +158,7 @@ class Proxy:
 
 PATH: Final = "/proxy/"
 KEY: Final = b"x-retrycontract-key"
+MAX_HELD: Final = 256 * 1024 * 1024  # bytes of bodies that are read at once, of all keys
 MAX_PROXIES: Final = 500  # one for each agent's key and upstream; whose turn is over begins anew
 NO_UPSTREAM: Final = "this service has no such upstream: its settings name those that it has"
 NO_KEY: Final = "send the key of an agent of this service as x-retrycontract-key"
@@ -173,6 +190,7 @@ class ProxyMount:
     def __init__(self, app: Any, upstreams: Mapping[str, str], settings: ProxySettings) -> None:
         self._app, self._upstreams, self._settings = app, upstreams, settings
         self._admitted: OrderedDict[bytes, AdmittedProxy] = OrderedDict()
+        self._room = Room(MAX_HELD)
         self._transport = httpx2.ASGITransport(app=self._ask)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -189,6 +207,7 @@ class ProxyMount:
             await visit.answer(404, openai_error(404, NO_UPSTREAM))
             return
         ASKING.set(scope)
+        asker.set(visit.header(KEY).encode())
         admitted = await self._admit(name, visit.header(KEY))
         if admitted is None:
             await visit.answer(401, openai_error(401, NO_KEY))
@@ -224,7 +243,8 @@ class ProxyMount:
         admitted = self._admitted.get(place)  # another request may have made, or dismissed, it meanwhile
         if admitted is None:
             client = AsyncClient(HERE, key, transport=self._transport, patience=PATIENCE)
-            admitted = AdmittedProxy(Proxy(self._upstreams[name], self._settings, client), client, now)
+            proxy = Proxy(self._upstreams[name], self._settings, client, turn=place, room=self._room)
+            admitted = AdmittedProxy(proxy, client, now)
             self._admitted[place] = admitted
         admitted.checked_at = now
         return admitted

@@ -8,14 +8,17 @@ import json
 import logging
 import operator
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import Any, Final
 
-from retrycontract.client import AsyncClient
+from retrycontract.checking import compiled_apart
+from retrycontract.client import AsyncClient, UnavailableError
 from retrycontract.contract.configuration import Mode, RetryConfiguration
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.tool_lists import DeclaredTool, InvalidToolListError, read_tool_list
+from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.in_process import RetryContract
 from retrycontract.judging import InProcessJudge, Judge, ModelOutput, Verdict
 from retrycontract.judging.asking import CallNotOpenError, NoVerdictError, settled, verdict_on
@@ -42,16 +45,42 @@ class JudgingSettings:
         return mode
 
 
+class ServiceBusyError(Exception):
+    """Raised where the service that the proxy is within takes no more work for now; `wait` is in whole seconds."""
+
+    def __init__(self, told: str, wait: int) -> None:
+        self.wait = wait
+        super().__init__(told)
+
+
+class ContractInChildren(RetryContract):
+    """Leave all schemas to child processes, in the turn of one key: the process has others to answer."""
+
+    def __init__(self, configuration: RetryConfiguration, key: Hashable) -> None:
+        self._key = key
+        super().__init__(configuration=configuration)
+
+    def _compiled(self, tool: Tool) -> CompiledTool:
+        return compiled_apart(tool, key=self._key)
+
+
 @dataclass(slots=True)
 class RequestContract:
     """Judge by one set of schemas; `faults` names those that cannot be judged by, with the reason."""
 
-    local: InProcessJudge
+    make_local: Callable[[], Coroutine[Any, Any, InProcessJudge]]
     service: ServiceJudge | None = None
     names: frozenset[str] = frozenset()
     faults: dict[str, str] = field(default_factory=dict)
     output: str = ""
     enforces: bool = False
+    _local: asyncio.Task[InProcessJudge] | None = None
+
+    async def local(self) -> InProcessJudge:
+        """Give the judge that needs no service, which is made when it is first needed."""
+        if self._local is None:
+            self._local = asyncio.create_task(self.make_local())
+        return await asyncio.shield(self._local)
 
     def checks(self, name: str) -> bool:
         """Tell whether outputs of this name are judged; a name that nobody declared is a mistake, and is."""
@@ -76,8 +105,11 @@ class RequestContract:
                 return await self._verdict(judge, output)
             except NoVerdictError as error:
                 logger.warning("An attempt is judged without the service: %s", error)
-        is_large = isinstance(output.value, str) and len(output.value) > LARGE
-        return await self._verdict(replace(self.local, run=asyncio.to_thread) if is_large else self.local, output)
+        local = await self.local()
+        is_long = isinstance(output.value, str) and len(output.value) > LARGE
+        # Most outputs take less than a thread.
+        is_quick = not (is_long or local.contract.is_judged_apart(output.tool_name))
+        return await self._verdict(replace(local, run=operator.call) if is_quick else local, output)
 
     async def _verdict(self, judge: Judge, output: ModelOutput) -> Verdict:
         try:
@@ -87,62 +119,102 @@ class RequestContract:
 
 
 class Contracts:
-    """Keep the contracts of the newest requests; `service` keeps history, and has a desk."""
+    """Keep the contracts of the newest requests; `service` keeps history, and has a desk.
 
-    def __init__(self, settings: JudgingSettings, service: AsyncClient | None = None) -> None:
-        self._settings, self._service = settings, service
-        self._known: OrderedDict[bytes, asyncio.Task[RequestContract]] = OrderedDict()
+    With a `turn` the service is this very process: schemas are read there alone, or by children in that turn.
+    """
 
-    async def of(self, terms: Terms) -> RequestContract:
-        """Give the contract of a request; its schemas are compiled when they come for the first time."""
-        declared = [[tool.name, tool.description, tool.schema] for tool in (*terms.tools, terms.output) if tool]
-        key = hashlib.sha256(json.dumps([terms.output is not None, declared, dict(terms.faults)]).encode()).digest()
-        known = self._known.get(key)
+    def __init__(
+        self, settings: JudgingSettings, service: AsyncClient | None = None, turn: Hashable | None = None
+    ) -> None:
+        self._settings, self._service, self._turn = settings, service, turn
+        self._known: OrderedDict[str, asyncio.Task[RequestContract]] = OrderedDict()
+
+    def enforces(self, terms: Terms) -> bool:
+        """Tell whether what a request asks for may be changed."""
+        declared = (tool for tool in (*terms.tools, terms.output) if tool is not None)
+        return any(self._settings.mode_of(tool.name) == "enforce" for tool in declared)
+
+    async def of(self, terms: Terms, name: str) -> RequestContract:
+        """Give the contract of a request by its name; its schemas are compiled when they come for the first time.
+
+        Raises ServiceBusyError.
+        """
+        known = self._known.get(name)
         # What failed may succeed the next time.
         if known is None or (known.done() and (known.cancelled() or known.exception() is not None)):
             # A task: a client that leaves must not end the work that others wait for as well.
-            self._known[key] = asyncio.create_task(self._made(terms))
+            self._known[name] = asyncio.create_task(self._made(terms))
             if len(self._known) > MAX_CONTRACTS:
                 self._known.popitem(last=False)
         # By use: an agent that asks all day keeps its contract, however many others come once.
-        self._known.move_to_end(key)
+        self._known.move_to_end(name)
         # Shielded, for awaiting a task hands a cancellation on to it.
-        contract = await asyncio.shield(self._known[key])
+        contract = await asyncio.shield(self._known[name])
         if contract.service is None is not self._service:
-            self._known.pop(key, None)  # the service may be back for the next request
+            self._known.pop(name, None)  # the service may be back for the next request
         return contract
 
     async def _made(self, terms: Terms) -> RequestContract:
-        contract = RetryContract(configuration=self._settings.configuration)
-        local = InProcessJudge(contract, ORIGIN, run=asyncio.to_thread)
-        # Schemas are compiled in a thread, for they may take long; outputs are judged at once, as most take less than a
-        # thread.
-        made = RequestContract(replace(local, run=operator.call), faults=dict(terms.faults))
         groups: dict[tuple[Kind, Mode], list[DeclaredTool]] = {}
         for tool in terms.tools:
             # Settings go along with a whole list, so that tools of one mode are registered together.
             groups.setdefault((Kind.TOOL_CALL, self._settings.mode_of(tool.name)), []).append(tool)
-        if terms.output is not None:
+        output = terms.output
+        if output is not None:
             # Both are names of one registry, where the output's schema would replace the tool's.
-            is_taken = any(tool.name == terms.output.name for tool in terms.tools)
-            output = replace(terms.output, name=f"output {terms.output.name}") if is_taken else terms.output
+            is_taken = any(tool.name == output.name for tool in terms.tools)
+            output = replace(output, name=f"output {output.name}") if is_taken else output
             groups.setdefault((Kind.EXTRACTION, self._settings.mode_of(output.name)), []).append(output)
-            made.output = output.name
-        for (kind, mode), tools in groups.items():
-            settings = {"strict": self._settings.strict, "mode": mode}
-            made.faults |= await settled(replace(local, settings=settings).import_tools(tools, kind))
-            made.enforces |= mode == "enforce"
-        made.names = frozenset(tool.name for tools in groups.values() for tool in tools)
+        faults = dict(terms.faults)
+
+        async def make_local() -> InProcessJudge:
+            configuration = self._settings.configuration
+            within = self._turn is not None
+            contract = (
+                ContractInChildren(configuration, self._turn) if within else RetryContract(configuration=configuration)
+            )
+            # In a thread, for they may take long.
+            local = InProcessJudge(contract, ORIGIN, run=asyncio.to_thread)
+            faults.update(await self._imported(local, groups))
+            return local
+
+        made = RequestContract(
+            make_local, faults=faults, output="" if output is None else output.name,
+            names=frozenset(tool.name for tools in groups.values() for tool in tools),
+            enforces=any(mode == "enforce" for _, mode in groups),
+        )  # fmt: skip
+        if self._turn is None:
+            await made.local()
         if self._service is not None:
             judge = ServiceJudge(self._service, ORIGIN, is_patient=False)
             try:
-                for (kind, mode), tools in groups.items():  # in the namespace of our key
-                    settings = {"strict": self._settings.strict, "mode": mode}
-                    await settled(replace(judge, settings=settings).import_tools(tools, kind))
+                refused = await self._imported(judge, groups)  # in the namespace of our key
                 made.service = judge
             except NoVerdictError as error:
+                cause = error.__cause__
+                if self._turn is not None and isinstance(cause, UnavailableError):
+                    raise ServiceBusyError(str(error), max(1, ceil(cause.retry_after))) from error
                 logger.warning("The tools of a request cannot be registered: %s", error)
+                await made.local()
+            else:
+                faults.update(refused if self._turn is not None else {})
         return made
+
+    async def _imported(
+        self, judge: InProcessJudge | ServiceJudge, groups: Mapping[tuple[Kind, Mode], list[DeclaredTool]]
+    ) -> dict[str, str]:
+        refused = dict[str, str]()
+        for (kind, mode), tools in groups.items():
+            settings = {"strict": self._settings.strict, "mode": mode}
+            refused |= await settled(replace(judge, settings=settings).import_tools(tools, kind))
+        return refused
+
+
+def name_of(terms: Terms) -> str:
+    """Tell sets of schemas apart."""
+    declared = [[tool.name, tool.description, tool.schema] for tool in (*terms.tools, terms.output) if tool]
+    return hashlib.sha256(json.dumps([terms.output is not None, declared, dict(terms.faults)]).encode()).hexdigest()
 
 
 def read_declared(tools: list[Any]) -> tuple[tuple[DeclaredTool, ...], dict[str, str]]:

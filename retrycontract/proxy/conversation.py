@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from retrycontract.client import CorrectionError
@@ -162,13 +163,14 @@ class Conversations:
         self._nameless: OrderedDict[bytes, None] = OrderedDict()  # where a server gave its calls no ids
         self._unanswered: OrderedDict[bytes, tuple[str, ...]] = OrderedDict()  # calls, by the response that made them
 
-    def find(
-        self, headers: Iterable[tuple[bytes, bytes]], name: str, history: Sequence[Any], response_id: Any
-    ) -> tuple[Conversation, bytes]:
-        """Give the conversation of a request, and the place in it where the request stands."""
+    def places(self, headers: Iterable[tuple[bytes, bytes]], history: Sequence[Any]) -> list[bytes]:
+        """Name the points of a request's history, from its owner's beginning to where the request stands."""
         owner = self._owner(headers)
-        places = [place for place, _ in self._chained(owner, history)]
-        here = places[-1] if places else owner
+        return [owner, *(place for place, _ in self._chained(owner, history))]
+
+    def find(self, name: str, places: Sequence[bytes], response_id: Any) -> tuple[Conversation, bytes]:
+        """Give the conversation of a request, and the place in it where the request stands."""
+        owner, here = places[0], places[-1]
         if not is_unfilled(name):
             # Under the owner: two clients may give their conversations the same name.
             place = _hashed(owner, f"named {name}")
@@ -177,7 +179,7 @@ class Conversations:
             return found, here
         # From the end: the newest messages are the client's, and before them stands the last answer of ours. A request
         # that continues a response repeats nothing.
-        known = [_hashed(owner, f"response {response_id}")] if response_id else reversed(places)
+        known = [_hashed(owner, f"response {response_id}")] if response_id else reversed(places[1:])
         for place in known:
             if place in self._places:
                 return self._places[place] or _new(), here
@@ -252,23 +254,28 @@ class Conversations:
 
 def context_of(history: Sequence[Any]) -> dict[str, str]:
     """Give what helps a person: what the conversation began with, and what was said last."""
-    asked = [text for message in history if isinstance(message, dict) and message.get("role") == "user"
-             and (text := text_of(message.get("content")))]  # fmt: skip
-    return {"goal": asked[0][:MAX_CONTEXT], "last_user_message": asked[-1][:MAX_CONTEXT]} if asked else {}
+
+    def first(messages: Iterable[Any]) -> str:
+        users = (each for each in messages if isinstance(each, dict) and each.get("role") == "user")
+        return next(filter(None, (text_of(message.get("content")) for message in users)), "")[:MAX_CONTEXT]
+
+    goal = first(history)
+    return {"goal": goal, "last_user_message": first(reversed(history))} if goal else {}
 
 
 def is_repeated(history: Sequence[Any], name: str, arguments: Any, times: int) -> bool:
     """Tell whether a call would be the same one so many times in a row, or one of two that take turns as often."""
-    made = [*calls_in(history), (name, canonical(arguments))]
-    last, turns = made[-times:], made[-2 * times :]
+    # Of a long conversation no more is read than is compared.
+    made = [(name, canonical(arguments)), *islice(newest_calls(history), 2 * times - 1)]
+    last, turns = made[:times], made
     if len(last) == times and len(set(last)) == 1:
         return True
     return len(turns) == 2 * times and len(set(turns)) == 2 and len(set(turns[::2])) == len(set(turns[1::2])) == 1
 
 
-def calls_in(history: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    """Give the calls that a conversation has seen, whichever API it is of, in their order."""
-    for message in history:
+def newest_calls(history: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """Give the calls that a conversation has seen, whichever API it is of, the last one first."""
+    for message in reversed(history):
         if not isinstance(message, dict):
             continue
         content = message.get("content")
@@ -276,7 +283,7 @@ def calls_in(history: Iterable[Any]) -> Iterator[tuple[str, str]]:
         entries += [message.get("function_call")]
         entries += content if isinstance(content, list) else []
         entries += [message] if message.get("type") == "function_call" else []
-        for entry in entries:
+        for entry in reversed(entries):
             if isinstance(entry, dict) and isinstance(name := entry.get("name"), str):
                 yield name, canonical(entry["input"] if "input" in entry else entry.get("arguments"))
 

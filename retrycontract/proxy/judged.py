@@ -8,13 +8,14 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 import httpx2
 
-from retrycontract.contract.outputs.json_text import depth_fault
 from retrycontract.mcp.events import AnswerTooLargeError, EventSplitter, documents
-from retrycontract.proxy.contracts import Contracts, JudgingSettings, RequestContract
+from retrycontract.mcp.visiting import aside
+from retrycontract.proxy.contracts import Contracts, JudgingSettings, RequestContract, ServiceBusyError, name_of
 from retrycontract.proxy.conversation import Conversation, Conversations, news_for
 from retrycontract.proxy.exchange import NOT_EXECUTED, Exchange, ExchangeReport, Settled
 from retrycontract.proxy.openai_responses import with_outputs
@@ -30,9 +31,8 @@ from retrycontract.proxy.upstream import (
     read,
     received,
 )
-from retrycontract.proxy.visit import ClientVisit
+from retrycontract.proxy.visit import ClientVisit, parsed
 from retrycontract.proxy.wire import (
-    MAX_DEPTH,
     AnswerStream,
     Body,
     MadeId,
@@ -92,19 +92,17 @@ class JudgedRequest:
     async def serve(self) -> None:
         """Answer it; raises RequestTooLargeError, and UpstreamError where nothing was answered yet."""
         content = await self._visit.body(self._settings.max_request)
-        terms, (request, warning) = None, _parsed(content)
-        if coding := self._visit.header(b"content-encoding"):
-            warning = f"the request comes in a coding ({coding}): nothing is judged by it"
-        if request is not None:
-            content, request = self._with_outputs(content, request)
-            try:
-                terms, warning = self._wire.terms(request), ""
-            except (ValueError, TypeError, AttributeError, KeyError) as error:  # tools that are none, among others
-                terms, warning = None, f"the request's contract cannot be read: {error}"
-        if request is None or terms is None or not terms.has_contract:
-            await self._pass_on(content, warning)
+        content, request, terms, told = await aside(self._understood, content)
+        if request is None or terms is None:
+            await self._pass_on(content, told)
             return
-        contract = await self._doorway.contracts.of(terms)
+        try:
+            contract = await self._doorway.contracts.of(terms, told)
+        except ServiceBusyError as busy:
+            if self._doorway.contracts.enforces(terms):
+                raise
+            await self._pass_on(content, f"nothing is judged: {busy}")
+            return
         if contract.faults and self._settings.refuses_broken_schemas:
             faults = "; ".join(f"{name}: {why}" for name, why in contract.faults.items())
             await self._visit.answer(400, self._wire.error(400, f"a schema cannot be judged by: {faults}"))
@@ -130,6 +128,20 @@ class JudgedRequest:
         # Else it is told again: the client's repetition of a request that failed does not hold it.
         if self._is_settled:
             self._conversation.has_read(self._news)
+
+    def _understood(self, content: bytes) -> tuple[bytes, Body | None, Terms | None, str]:
+        """Read what a request asks for, with the name of its contract; without one, with what the client is told."""
+        request, warning = parsed(content)
+        if coding := self._visit.header(b"content-encoding"):
+            warning = f"the request comes in a coding ({coding}): nothing is judged by it"
+        if request is None:
+            return content, None, None, warning
+        content, request = self._with_outputs(content, request)
+        try:
+            terms = self._wire.terms(request)
+        except (ValueError, TypeError, AttributeError, KeyError) as error:  # tools that are none, among others
+            return content, request, None, f"the request's contract cannot be read: {error}"
+        return (content, request, terms, name_of(terms)) if terms.has_contract else (content, request, None, "")
 
     def _with_outputs(self, content: bytes, request: Body) -> tuple[bytes, Body]:
         """Answer those calls of an earlier response that never reached the client: the upstream waits for them."""
@@ -159,10 +171,12 @@ class JudgedRequest:
         """Find the conversation, and let the model read what people have said since its last request."""
         if contract.service is None:
             return content, request
-        self._conversation, self._here = self._doorway.conversations.find(
-            self._visit.request.headers, self._visit.header(CONVERSATION), self._wire.history(request),
-            request.get("previous_response_id"),
-        )  # fmt: skip
+        conversations, headers = self._doorway.conversations, self._visit.request.headers
+        history = self._wire.history(request)
+        places = await aside(lambda _: conversations.places(headers, history), content)
+        self._conversation, self._here = conversations.find(
+            self._visit.header(CONVERSATION), places, request.get("previous_response_id")
+        )
         self._news = await news_for(self._conversation, contract.service)
         if not self._news:
             return content, request
@@ -218,9 +232,9 @@ class JudgedRequest:
         self, content: bytes, headers: list[tuple[bytes, bytes]], exchange: Exchange, *, holds: bool
     ) -> None:
         try:
-            answer = read(self._wire, content, time.monotonic() - self._began)
+            answer = await aside(partial(read, self._wire), content, time.monotonic() - self._began)
         except UpstreamError:  # no answer of its API: the client's to make sense of, where it can hold no call
-            if holds and b"{" in content and not is_error(content):
+            if holds and b"{" in content and not await aside(is_error, content):
                 self._report(exchange.report, UNAVAILABLE)
                 raise
             await self._visit.answer(200, content, headers=headers, ours=[("outcome", UNCHECKED)])
@@ -259,7 +273,7 @@ class JudgedRequest:
                     await passage.release(settled, self._report(exchange.report))
         except RefusedByUpstreamError as refusal:
             self._report(exchange.report, UNAVAILABLE)
-            told, _ = _parsed(refusal.body)
+            told, _ = parsed(refusal.body)
             words = f"the upstream refuses to mend its answer (HTTP {refusal.status})."
             error = told if told and told.get("error") else self._wire.error(refusal.status, words)
             await self._break_off(self._wire.error_event(error))
@@ -318,7 +332,7 @@ class Passage:
         free = []
         for event in events:
             # A comment among held events is held with them, so that nothing overtakes what came before it.
-            told = [self._stream.feed(data) for data in documents(event)]
+            told = [await aside(self._stream.feed, data) for data in documents(event)]
             if (any(told) if told else bool(self._held)) and self._holds:
                 self._held.append(event)
             else:
@@ -372,24 +386,6 @@ async def relay(visit: ClientVisit, response: httpx2.Response, ours: list[tuple[
     except (httpx2.HTTPError, OSError):
         return  # without an end the server closes the connection, and the client sees what we saw
     await visit.end()
-
-
-def _parsed(content: bytes) -> tuple[Body | None, str]:
-    """Read a request, or say why it is not judged; one that is none is the upstream's to refuse."""
-    found = None
-    try:
-        found = json.loads(content)
-        # It is hashed, and written again when the upstream is asked again, by functions that recurse.
-        is_deep = depth_fault(found, MAX_DEPTH) is not None
-    except RecursionError:
-        is_deep = True
-    except ValueError:
-        is_deep = False
-    if not isinstance(found, dict) and not is_deep:
-        return None, "the request cannot be read as JSON: nothing is judged by it"
-    if is_deep:
-        return None, f"the request nests deeper than {MAX_DEPTH} levels: nothing is judged by it"
-    return found, ""
 
 
 def _header(text: str) -> str:

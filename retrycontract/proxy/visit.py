@@ -9,13 +9,55 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 from urllib.parse import unquote
 
+from retrycontract.contract.outputs.json_text import depth_fault
+from retrycontract.mcp.visiting import PatientDecoder, most_values
 from retrycontract.proxy.upstream import ClientRequest, Headers
+from retrycontract.proxy.wire import MAX_DEPTH, Body
 
+MOST_VALUES: Final = 1_000_000  # of a request that is judged: ten times those of 2,000 tools, and 100 MB
+DECODER: Final = PatientDecoder()
 SIGN_SECONDS: Final = 5.0  # between signs of life; clients give up after 30 to 60 silent ones
 
 
 class RequestTooLargeError(ValueError):
     """Raised for a request that is larger than what is read of one."""
+
+
+class RoomFullError(Exception):
+    """Raised where the bodies that are held already leave no room for a request's; it may come again in a moment."""
+
+
+class Room:
+    """Bound the bytes of all bodies that are held at once."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+
+    def take(self, size: int) -> None:
+        """Take so many bytes, or give them back; raises RoomFullError."""
+        if size > self._left:
+            raise RoomFullError
+        self._left -= size
+
+
+def parsed(content: bytes) -> tuple[Body | None, str]:
+    """Read a request, or say why it is not judged; one that is none is the upstream's to refuse."""
+    found = None
+    if most_values(content) > MOST_VALUES:
+        return None, f"the request may hold more than {MOST_VALUES:,} values: nothing is judged by it"
+    try:
+        found = DECODER.decode(content.decode(json.detect_encoding(content), "surrogatepass"))
+        # It is hashed, and written again when the upstream is asked again, by functions that recurse.
+        is_deep = depth_fault(found, MAX_DEPTH) is not None
+    except RecursionError:
+        is_deep = True
+    except ValueError:
+        is_deep = False
+    if not isinstance(found, dict) and not is_deep:
+        return None, "the request cannot be read as JSON: nothing is judged by it"
+    if is_deep:
+        return None, f"the request nests deeper than {MAX_DEPTH} levels: nothing is judged by it"
+    return found, ""
 
 
 def settled_path(raw: str) -> str | None:
@@ -41,9 +83,10 @@ def settled_path(raw: str) -> str | None:
 
 
 class ClientVisit:
-    """Hold the connection with a client until its request is answered."""
+    """Hold the connection with a client until its request is answered; its body takes `room`, which others need too."""
 
-    def __init__(self, scope: Any, receive: Any, send: Any) -> None:
+    def __init__(self, scope: Any, receive: Any, send: Any, room: Room | None = None) -> None:
+        self._room, self._held = room, 0
         self._receive, self._send = receive, send
         self._headers: list[tuple[bytes, bytes]] = scope["headers"]
         raw = scope.get("raw_path") or scope["path"].encode()
@@ -78,14 +121,22 @@ class ClientVisit:
             yield message.get("body", b"")
 
     async def body(self, limit: int) -> bytes:
-        """Read the whole body; raises RequestTooLargeError."""
-        parts, size = [], 0
+        """Read the whole body; raises RequestTooLargeError and RoomFullError."""
+        body = bytearray()
         async for chunk in self.chunks():
-            parts.append(chunk)
-            size += len(chunk)
-            if size > limit:
+            if self._room is not None:
+                self._room.take(len(chunk))
+            self._held += len(chunk)
+            body += chunk
+            if len(body) > limit:
                 raise RequestTooLargeError
-        return b"".join(parts)
+        return bytes(body)
+
+    def leave(self) -> None:
+        """Give back the room that the body has taken."""
+        if self._room is not None:
+            self._room.take(-self._held)
+            self._held = 0
 
     async def gone(self) -> None:
         await self._is_read.wait()

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from retrycontract.contract.outputs.json_text import TOO_LARGE, cut_at_depth, depth_fault, fault_in, parse_json
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
+from retrycontract.mcp.visiting import PatientDecoder
 
 Body: TypeAlias = dict[str, Any]
 
@@ -293,7 +294,7 @@ def _once(members: list[tuple[str, Any]]) -> Body:
     return found
 
 
-DECODER: Final = json.JSONDecoder(parse_int=_integer, parse_float=_real, object_pairs_hook=_once)
+DECODER: Final = PatientDecoder(parse_int=_integer, parse_float=_real, object_pairs_hook=_once)
 
 
 def summed(usages: Sequence[Any]) -> Any:

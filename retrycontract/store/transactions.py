@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,9 +17,47 @@ from django.db import OperationalError, connection, transaction
 # What took longer is rolled back: readers of events look back no further than a transaction may last.
 LONGEST_SECONDS: Final = 30.0
 
+
+class WritersQueue:
+    """Let one thread in at a time, in the order in which they came, and again within.
+
+    A lock of Python's own goes to whoever asks first when it is free: a thread that writes in a loop keeps others out.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting = deque[tuple[int, threading.Lock]]()
+        self._owner, self._depth = 0, 0
+
+    def __enter__(self) -> None:
+        me = threading.get_ident()
+        if self._owner == me:
+            self._depth += 1
+            return
+        called = threading.Lock()
+        with self._lock:
+            if not self._owner:
+                self._owner = me
+                return
+            called.acquire()
+            self._waiting.append((me, called))
+        called.acquire()  # until whoever leaves releases it
+
+    def __exit__(self, *_: object) -> None:
+        if self._depth:
+            self._depth -= 1
+            return
+        with self._lock:
+            if self._waiting:
+                self._owner, called = self._waiting.popleft()
+                called.release()
+            else:
+                self._owner = 0
+
+
 # SQLite lets one writer in and makes the others poll; a queue in the process is fair (p99 723 ms -> 17 ms).
-# Reentrant, since the admin runs use cases, which open one of these themselves, inside its own.
-_writer = threading.RLock()
+# Entered again within, since the admin runs use cases, which open one of these themselves, inside its own.
+_writer = WritersQueue()
 
 
 @contextmanager

@@ -164,15 +164,29 @@ def test_keys_are_forgotten_after_a_day(door: Door) -> None:
     assert submit(door, WRONG).body["attempt"] == 2
 
 
-def test_the_schemas_of_a_list_are_checked_before_its_transaction_keeps_other_writers_waiting(door: Door) -> None:
-    body = [{"name": f"tool {number}", "input_schema": DEPLOY} for number in range(3)]
+def test_a_list_is_checked_and_stored_before_its_answer_keeps_other_writers_waiting(
+    door: Door,
+) -> None:
+    body = [{"name": f"tool {number}", "input_schema": DEPLOY | {"title": f"{number}"}} for number in range(3)]
     with CaptureQueriesContext(connection) as captured:
         assert door.post("/tools/import", body, **KEY).status == 200
     written = [query["sql"] for query in captured.captured_queries]
     charged = [place for place, sql in enumerate(written) if sql.startswith("UPDATE") and "work_until" in sql]
     begun = next(place for place, sql in enumerate(written) if sql.startswith("INSERT") and "idempotencykey" in sql)
-    assert len(charged) == 3
-    assert max(charged) < begun
+    stored = [place for place, sql in enumerate(written) if sql.startswith("INSERT") and "toolversion" in sql]
+    assert (len(charged), len(stored)) == (3, 3)
+    assert max(*charged, *stored) < begun
+
+
+def test_a_schema_that_was_admitted_is_not_admitted_and_charged_again(door: Door) -> None:
+    body = [{"name": "tool", "input_schema": DEPLOY | {"title": "once"}}]
+    assert door.post("/tools/import", body).status == 200
+    with CaptureQueriesContext(connection) as captured:
+        for strict in [True, False] * 10:
+            done = door.put("/tools/tool", {"input_schema": body[0]["input_schema"], "strict": strict})
+            assert done.status == 200
+    # What storing takes is charged in sums.
+    assert sum("work_until" in query["sql"] and query["sql"].startswith("UPDATE") for query in captured) <= 3
 
 
 def test_a_repeated_check_is_neither_done_nor_charged_again(door: Door) -> None:

@@ -1,14 +1,17 @@
-"""What nests deep, in answers, requests and texts: judged wrong or passed on with a warning, never an error of ours."""
+"""What nests deep or holds much, in answers, requests and texts: judged or passed on, never an error of ours."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import httpx2
 import pytest
 
+from retrycontract.mcp.visiting import FEW, PatientDecoder
+from retrycontract.proxy.visit import Room
 from tests.proxy import chat
 from tests.proxy.test_wires import WIRES, ask, read, reply
 from tests.proxy.upstream import RIGHT, WRONG, Reply, proxied, upstream
@@ -76,6 +79,62 @@ def test_a_deep_request_is_passed_on_with_a_warning(wire: ModuleType, place: str
         answer = httpx2.post(url + wire.PATH, content=content, timeout=60)
     assert (answer.status_code, answer.content, up.asked[0].content) == (200, sent.parts[0], content)
     assert "nests deeper than 200 levels" in answer.headers["x-retrycontract-warning"]
+
+
+def test_a_request_of_many_values_is_judged_and_one_of_too_many_is_passed_on(wire: ModuleType) -> None:
+    right = reply(wire, "whole", "", wire.call("read_file", RIGHT, 1))
+    wrong = reply(wire, "whole", "", wire.call("read_file", WRONG))
+    asked = wire.asking(wire.tool(), x_more=[1] * 30_000)
+    with upstream(wrong, right) as up, proxied(up.url) as url:
+        body = httpx2.post(url + wire.PATH, json=asked, timeout=60).json()
+    assert wire.calls_in(body) == [("read_file", RIGHT)]
+    assert up.asked[1].body["x_more"] == asked["x_more"]
+    asked["x_more"] = [1] * 1_000_000
+    with upstream(wrong) as up, proxied(up.url) as url:
+        answer = httpx2.post(url + wire.PATH, json=asked, timeout=60)
+    assert (answer.status_code, answer.content) == (200, wrong.parts[0])
+    assert "more than 1,000,000 values" in answer.headers["x-retrycontract-warning"]
+
+
+LEAVES = [
+    '"a"',
+    '"\\u00e9\\ud83d\\ude00\\""',
+    "-0",
+    "1.5e300",
+    "123456789012345678901",
+    "true",
+    "null",
+    "[]",
+    "{}",
+    '{"a":1,"a":[2]}',
+]
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+@pytest.mark.parametrize("end", ["1]", "1", "1,]", '"]', "1] 1", "]"])
+def test_many_values_are_decoded_as_few_are(leaf: str, end: str) -> None:
+    text = "[" + f"{leaf} ,\n" * (FEW + 1) + end
+
+    def decoded(decode: Callable[[str], Any]) -> Any:
+        try:
+            return decode(text)
+        except json.JSONDecodeError as error:
+            return error.msg, error.pos
+
+    assert decoded(PatientDecoder().decode) == decoded(json.loads)
+
+
+def test_bodies_share_their_room_and_give_it_back(wire: ModuleType) -> None:
+    right = reply(wire, "whole", "", wire.call("read_file", RIGHT))
+    asked = wire.asking(wire.tool())
+    size = len(json.dumps(asked))
+    with upstream(right, right, right) as up, proxied(up.url, room=Room(size + 50)) as url:
+        for text in ("", "", "x" * 100, ""):
+            answer = httpx2.post(url + wire.PATH, content=json.dumps(asked | {"x": text}), timeout=60)
+            assert answer.status_code == (429 if text else 200)
+            assert ("retry-after" in answer.headers) == bool(text)
+            assert ("error" in answer.json()) == bool(text)
+    assert len(up.asked) == 3
 
 
 WRITTEN = ['<tool_call>{"name": "read_file", "arguments": {"path": "HOLE"}}</tool_call>', '[read_file(path="HOLE")]',

@@ -160,3 +160,36 @@ def test_two_agents_have_their_own_tools_and_conversations(served: tuple[Service
     for key in keys:
         found = httpx2.get(f"{service.url}/api/v1/calls", headers={"Authorization": f"Bearer {key}"}).json()
         assert json.dumps(found).count('"read_file"') == 1
+
+
+@pytest.mark.parametrize("mode", ["enforce", "observe"])
+def test_who_has_used_up_their_work_is_told_before_the_upstream_is_asked(tmp_path: Path, mode: str) -> None:
+    with upstream(script=script) as up:
+        environment = {
+            "RETRYCONTRACT_PROXY_UPSTREAMS": f"here={up.url}", "RETRYCONTRACT_PROXY_MODE": mode,
+            "RETRYCONTRACT_WORK_SECONDS_PER_MINUTE": "0.01", "RETRYCONTRACT_WORK_BURST_SECONDS": "0.01",
+        }  # fmt: skip
+        with running(Service(tmp_path / "data", environment)) as service:
+            ours = {"x-retrycontract-key": service.new_key("busy")}
+            tools = [chat.tool(f"tool_{at}", {"title": f"{at}", "pattern": "^[a-z]{1,200}$"}) for at in range(50)]
+            answer = post(service, f"here{chat.PATH}", chat.asking(*tools), **ours)
+            neighbour = {"x-retrycontract-key": service.new_key("neighbour")}
+            assert post(service, f"here{chat.PATH}", chat.asking(), **neighbour).status_code == 200
+    if mode == "enforce":
+        assert (answer.status_code, answer.json()["error"]["code"], len(up.asked)) == (429, "retrycontract", 1)
+        assert int(answer.headers["retry-after"]) > 0
+        assert "processor time" in answer.text
+    else:
+        assert (answer.status_code, len(up.asked)) == (200, 2)
+        assert "nothing is judged" in answer.headers["x-retrycontract-warning"]
+
+
+def test_a_tool_whose_schema_is_none_is_told_of_and_left_alone(served: tuple[Service, ScriptedUpstream]) -> None:
+    service, _ = served
+    ours = {"x-retrycontract-key": service.new_key("typist")}
+    asked = chat.asking(chat.tool(), chat.tool("odd", {"type": "objekt"}))
+    answer = post(service, f"here{chat.PATH}", asked, **ours)
+    assert chat.calls_in(answer.json()) == [("read_file", RIGHT)]
+    assert "odd: " in answer.headers["x-retrycontract-warning"]
+    asked = chat.asking(chat.tool(schema={"type": "objekt"}))
+    assert chat.calls_in(post(service, f"here{chat.PATH}", asked, **ours).json()) == [("read_file", WRONG)]

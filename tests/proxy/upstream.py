@@ -19,6 +19,7 @@ from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.proxy.app import Proxy
 from retrycontract.proxy.contracts import JudgingSettings
 from retrycontract.proxy.judged import ProxySettings
+from retrycontract.proxy.visit import Room
 from tests.serving.threads import PromptServer
 
 DROP: Final = object()  # among the parts of a body: the connection breaks off here
@@ -195,7 +196,12 @@ def upstream(*replies: Reply, script: Script | None = None) -> Iterator[Scripted
 
 @contextmanager
 def proxied(
-    url: str, *, mode: Any = "enforce", service: Callable[[], AsyncClient] | None = None, **settings: Any
+    url: str,
+    *,
+    mode: Any = "enforce",
+    service: Callable[[], AsyncClient] | None = None,
+    room: Room | None = None,
+    **settings: Any,
 ) -> Iterator[str]:
     """Serve the proxy before an upstream while the block runs; gives its address."""
     judging = {name: settings.pop(name) for name in ("strict", "configuration") if name in settings}
@@ -204,7 +210,7 @@ def proxied(
     async def serve(ended: asyncio.Event, ready: Callable[[int], None]) -> None:
         desk = service() if service else None
         chosen = ProxySettings(judging=JudgingSettings(mode=mode, **judging), **({"delay": 0} | settings))
-        proxy = Proxy(url, chosen, desk)
+        proxy = Proxy(url, chosen, desk, room=room)
         # With the protocol named: asyncio sends small packets at once on such sockets only, as it does in the command.
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
             listening.bind(("127.0.0.1", 0))

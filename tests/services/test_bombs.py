@@ -6,6 +6,7 @@ The soak sends a few; `RETRYCONTRACT_BOMBS=300` sends all. The figures are in be
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -13,12 +14,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.bombs import Bomb, known, seeded
 from tests.conftest import require
-from tests.services.bombing import HANG, Seen, Unprotected, bombard, watched
+from tests.proxy import chat
+from tests.proxy.upstream import upstream
+from tests.services.bombing import HANG, Seen, Unprotected, at, bombard, watched
 from tests.serving import running
 from tests.serving.scaled import ScaledService
 from tests.serving.servers import (
@@ -41,7 +45,7 @@ UNMETERED = {"RETRYCONTRACT_WORK_SECONDS_PER_MINUTE": "0"}  # each bomb is to be
 
 def one_key() -> list[Bomb]:
     """Fifty of those that take longest."""
-    return [known()[at % 4] for at in range(50)]
+    return [known()[number % 4] for number in range(50)]
 
 
 def show(seen: Seen, name: str) -> None:
@@ -103,6 +107,57 @@ def test_what_takes_long_to_read_at_a_door_without_code_holds_up_nobody(
     print(f"\n{address}: alone={alone * 1_000:.0f}ms livez_max={longest * 1_000:.0f}ms probes={len(probed)}")
     assert all(is_right for _, is_right in probed)
     assert longest < alone / 2, "a probe waits while one of them is read"
+
+
+def reference_graph(number: int) -> Any:
+    """Give forty objects, each of which may hold all of them."""
+    names = [f"d{each}" for each in range(40)]
+    one = {"type": "object", "properties": {name: {"$ref": f"#/$defs/{name}"} for name in names}}
+    return {"$ref": "#/$defs/d0", "title": f"{number}", "$defs": dict.fromkeys(names, one)}
+
+
+def of_letters(number: int) -> Any:
+    pattern = rf"^(\p{{L}}|\p{{N}}|\p{{S}}){{1,{500 - number}}}x{number}$"
+    return {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
+
+
+def small(number: int) -> Any:
+    return {"type": "object", "properties": {f"p{name}": {"type": "string", "title": f"{number}"} for name in range(6)}}
+
+
+@pytest.mark.parametrize(
+    ("name", "schemas", "more"),
+    [
+        ("40 tools with classes of letters", [of_letters(number) for number in range(40)], b"1"),
+        ("30 graphs of references", [reference_graph(number) for number in range(30)], b"1"),
+        ("1,000 tools", [small(number) for number in range(1_000)], b"1"),
+        ("990,000 values", [small(0)], b"[" + b"[]," * 490_000 + b"1]"),
+        ("900,000 levels", [small(0)], DEEP),
+    ],
+)
+def test_what_a_request_to_the_proxy_declares_and_holds_keeps_nobody(
+    tmp_path: Path, name: str, schemas: list[Any], more: bytes
+) -> None:
+    tools = (chat.tool(f"t{number}", schema) for number, schema in enumerate(schemas))
+    body = json.dumps(chat.asking(*tools, x="MORE")).encode().replace(b'"MORE"', more)
+    with upstream(script=lambda _: chat.says("Hm.", chat.call("t0", {"p1": "a"}))) as up:
+        upstreams = {"RETRYCONTRACT_PROXY_UPSTREAMS": f"here={up.url}", "RETRYCONTRACT_PROXY_MODE": "enforce"}
+        with running(Service(tmp_path / "data", UNMETERED | upstreams, anew=True)) as service:
+            headers = {"x-retrycontract-key": service.new_key("proxied")}
+            neighbour = AgentClient(service, service.new_key("neighbour"))
+            assert neighbour.register("count", {"type": "object"}).status == 201
+            with watched(service, neighbour.key) as alone:
+                time.sleep(5)
+            began = time.monotonic()
+            with watched(service, neighbour.key) as beside, watched(service) as probed:
+                for _ in range(3):
+                    path = f"/proxy/here{chat.PATH}"
+                    assert service.send("POST", path, body, headers=headers, timeout=HANG).status == 200
+            took = time.monotonic() - began
+    longest, p99 = max(probed)[0], [at([seconds for seconds, _ in seen], 99) for seen in (alone, beside)]
+    print(f"\n/proxy, {name}: livez_max={longest * 1_000:.0f}ms neighbour_p99={p99[0]:.0f}/{p99[1]:.0f}ms {took:.0f}s")
+    assert all(is_right for _, is_right in (*probed, *beside))
+    assert longest < took / 4, "a probe waits while one of them is read"
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,13 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.matching import AmbiguousCallError
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.store.models import Attempt, Call, Door, Event, Guidance, ProviderIdentity, Tool
-from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, acknowledge_guidance, give_guidance
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.continue_call import CallEndedError
 from retrycontract.usecases.calls.repeat_request import RequestKey, answer_once
 from retrycontract.usecases.calls.sweep import expire_overdue, forget_calls, judge_waiting
 from retrycontract.usecases.people.admit import admit_by_provider
-from retrycontract.usecases.tools.register_tool import admit_list, import_tools, register_tool
+from retrycontract.usecases.tools.register_tool import import_tools, register_tool
 from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_agent, make_tool, make_user, submit
 from tests.file_database import all_at_once
 from tests.usecases.conftest import configure
@@ -131,10 +130,8 @@ def test_lists_with_the_same_tools_in_another_order_are_imported_at_once() -> No
 
     def bring(number: int) -> list[str]:
         brought = tools[:: 1 if number % 2 else -1]
-        admitted = admit_list(agent, brought)
-        with write_transaction():
-            made = import_tools(agent, brought, now=timezone.now(), admitted=admitted)
-            return [done.tool.name for done in made.registered]
+        made = import_tools(agent, brought, now=timezone.now())
+        return [done.tool.name for done in made.registered]
 
     names = [tool.name for tool in tools]
     assert all_at_once(bring, list(range(8))) == [names[::-1], names] * 4

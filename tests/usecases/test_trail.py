@@ -290,6 +290,7 @@ QUIET = {
     "recount.sum_up_counts": "the same counts, summed up",
     "repeat_request.answer_once": "what an answer was, for a day",
     "repeat_request._forget_batch": "the same, after a day",
+    "register_tool.import_tools": "registrations, each of which is told",
     "send_answer.send_answer": "an answer that is held for some seconds; that it was given is told",
     "send_answer.take_back": "the same answer, which nobody received",
     "probes._write": "the row of a probe",

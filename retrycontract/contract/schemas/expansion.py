@@ -17,6 +17,10 @@ MAX_CHAIN = 32
 # `unevaluated…` looks at everything beside it again: nested ones measured 2.6 times the work per level.
 UNEVALUATED_FACTOR = 3
 MAX_INSTANCE_DEPTH = 100
+# Places looked at, level by level, to find the depth that is cheap; a large schema gets a smaller one, since finding it
+# took seconds.
+MAX_LOOKS = 10_000
+LEAST_DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,8 @@ def _cheap_depth(order: list[SchemaPlace], root: SchemaPlace, size: Mapping[Sche
         looked_at[place] = len(place.members.get("properties", ())) + sum(looked_at[e.place] for e in place.in_place)
     tells_names = sum(looked_at.values()) <= MAX_NAMES
     met = dict.fromkeys(order, 0)
-    for depth in range(MAX_INSTANCE_DEPTH + 1):
+    deepest = min(MAX_INSTANCE_DEPTH, max(LEAST_DEPTH, MAX_LOOKS // len(order)))
+    for depth in range(deepest + 1):
         before, met, below = met, {}, dict[SchemaPlace, Below]()
         for place in order:
             found = _below(place, before, tells_names=tells_names)
@@ -169,5 +174,5 @@ def _cheap_depth(order: list[SchemaPlace], root: SchemaPlace, size: Mapping[Sche
             return max(depth - 1, 0)
         # What does not grow from one level to the next never will.
         if met == before:
-            break
-    return MAX_INSTANCE_DEPTH
+            return MAX_INSTANCE_DEPTH
+    return deepest

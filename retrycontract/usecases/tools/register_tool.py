@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from functools import partial
 from time import thread_time
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from django.utils import timezone
 
@@ -93,7 +94,7 @@ def register_tool(
     A tool that writes source files raises UnknownLanguageError or MissingGrammarError where they can't be checked.
     """
     # Before the transaction: a child process may work on it for seconds, and writers would wait.
-    warnings = admit_apart(schema, key=agent.pk, at_once=at_once, charge=partial(charge, agent.pk, now=now))
+    warnings = _admitted(agent, schema, now, at_once=at_once)
     begun = thread_time()
     done = _store(agent, name, schema, settings or ToolSettings(), now, door, may_replace, actor)
     # Compiled in this thread, so that the first attempt need not be: that would hold up all others at the door.
@@ -146,14 +147,28 @@ def _store(
     return Registration(tool, version, is_new, is_new_version)
 
 
+def _admitted(agent: Agent, schema: Any, now: datetime, *, at_once: int | None = None) -> tuple[SchemaWarning, ...]:
+    """Admit a schema in a child process, once: tools are registered with every start of an agent."""
+    digest = ToolVersion.hash_of(schema)
+    found = _known.get(digest)
+    if found is None:
+        found = admit_apart(schema, key=agent.pk, at_once=at_once, charge=partial(charge, agent.pk, now=now))
+        with _knowing:
+            while len(_known) >= KNOWN:
+                del _known[next(iter(_known))]
+            _known[digest] = found
+    return found
+
+
+KNOWN: Final = 2_000  # schemas that were admitted last, of which their warnings are kept
+_known: dict[str, tuple[SchemaWarning, ...]] = {}
+_knowing = threading.Lock()
+
 Admitted: TypeAlias = Mapping[int, InvalidSchema | tuple[SchemaWarning, ...]]  # of each tool of a list, by its place
 
 
-def admit_list(agent: Agent, tools: Sequence[DeclaredTool]) -> Admitted:
-    """Check the schemas of a list, which may take seconds; gives the fault of each that is refused, else its warnings.
-
-    Raises WorkUsedUpError, also in the midst of the list, when the agent has caused more work than it may.
-    """
+def _admitted_list(agent: Agent, tools: Sequence[DeclaredTool]) -> Admitted:
+    """Give the fault of each that is refused, else its warnings."""
     found: dict[int, InvalidSchema | tuple[SchemaWarning, ...]] = {}
     for place, declared in enumerate(tools):
         begun = thread_time()
@@ -161,34 +176,38 @@ def admit_list(agent: Agent, tools: Sequence[DeclaredTool]) -> Admitted:
         # Before each: a single list may hold more dear schemas than an agent may have checked in an hour.
         refuse_overdrawn(Agent.objects.get(pk=agent.pk), now=now)
         try:
-            found[place] = admit_apart(declared.schema, key=agent.pk, charge=partial(charge, agent.pk, now=now))
+            found[place] = _admitted(agent, declared.schema, now)
         except InvalidSchema as fault:
             found[place] = fault
         note_work(agent.pk, thread_time() - begun, now=now)
     return found
 
 
-def import_tools(
-    agent: Agent, tools: Sequence[DeclaredTool], *, now: datetime, admitted: Admitted | None = None
-) -> ImportResult:
+TOGETHER: Final = 4  # tools that are stored in one transaction, which takes some 15 ms
+
+
+def import_tools(agent: Agent, tools: Sequence[DeclaredTool], *, now: datetime) -> ImportResult:
     """Register every tool of a list that can be; the others are told with the fault of each.
 
-    Who calls it in a transaction brings what `admit_list` has found before that began: other writers would wait for
-    each check.
+    A few are stored in each transaction, since other writers would wait for a whole list; whoever does it again finds
+    what was stored. Raises WorkUsedUpError, also in the midst of the checks, when the agent has caused more work than
+    it may; then nothing is stored.
     """
-    if admitted is None:
-        admitted = admit_list(agent, tools)
+    admitted = _admitted_list(agent, tools)
     begun = thread_time()
     done: dict[int, Registration] = {}
     refused: dict[int, tuple[str, InvalidSchema]] = {}
     # By name, whatever their order: of two lists at once, in a transaction each, none holds what the other waits for.
-    for place, declared in sorted(enumerate(tools), key=lambda item: safe_tool_name(item[1].name)):
-        found = admitted[place]
-        if isinstance(found, InvalidSchema):
-            refused[place] = safe_tool_name(declared.name), found
-        else:
-            settings = ToolSettings(description=declared.description)
-            done[place] = replace(_store(agent, declared.name, declared.schema, settings, now), warnings=found)
+    named = sorted(enumerate(tools), key=lambda item: safe_tool_name(item[1].name))
+    for start in range(0, len(named), TOGETHER):
+        with write_transaction():
+            for place, declared in named[start : start + TOGETHER]:
+                found = admitted[place]
+                if isinstance(found, InvalidSchema):
+                    refused[place] = safe_tool_name(declared.name), found
+                else:
+                    settings = ToolSettings(description=declared.description)
+                    done[place] = replace(_store(agent, declared.name, declared.schema, settings, now), warnings=found)
     note_work(agent.pk, thread_time() - begun, now=now)
     return ImportResult([done[place] for place in sorted(done)], [refused[place] for place in sorted(refused)])
 
