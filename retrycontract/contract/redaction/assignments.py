@@ -47,7 +47,7 @@ _ASSIGNMENT = rf"(?i)({SECRET_NAME})({CLOSERS}{SPACE})({OPERATOR})"
 _ASSIGNING = Head(rf"(?i)(?:{NAME_WORDS})[\w.$-]*{TAIL_OF_NAME}{SIGN}")
 # Few texts have more names of the first kind than so many, and one more for so many characters: `"key":` in each row of
 # a table. Behind them only names count that say for sure what they name.
-MOST_NAMES, CHARACTERS_A_NAME = 2_000, 200
+MOST_NAMES, CHARACTERS_A_NAME = 2_000, 500
 _SURELY_ASSIGNING = rf"(?i){SURE_ENDING}[0-9]*{SIGN}"
 # A name without a blank, and what stands behind it; the other names are read as they were described.
 _PLAIN_NAME = re.compile(rf"(?i)({KIND_OF_NAME}?[\w.$@-]+{TAIL_OF_NAME})({CLOSERS}{SPACE})({OPERATOR})")

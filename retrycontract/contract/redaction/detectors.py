@@ -13,8 +13,8 @@ import re2
 # This many finds are judged in any text, and one more for so many characters: what holds more is no text but a dump
 # of secrets or an attack, and goes as a whole from there on. This bounds the work by construction. Of a short text
 # fewer are, since many of these make as much work as a long one.
-MOST_JUDGED = 1000
-CHARACTERS_EACH = 500
+MOST_JUDGED = 500
+CHARACTERS_EACH = 2000
 MOST_JUDGED_IN_SHORT, CHARACTERS_EACH_IN_SHORT = 100, 50
 # Values beside a name that may be harmless, such as `key`, are weighed one by one so often; behind that a mere mixture
 # of letters and digits decides, for weighing a hundred thousand of them would take seconds.

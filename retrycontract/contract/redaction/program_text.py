@@ -61,7 +61,7 @@ _INSERT = Head(
     r"(?:output\s[^();]*?|overriding\s\w+\svalue\s)?values\s*"
 )
 _SQL = re.compile(
-    r"\s*(?:(?P<string>[NEB]?'(?:[^'\\]|''|\\.)*'|\"[^\"\n]*\")|(?P<sign>[(),;])|(?P<bare>[^\s(),;'\"]+))"
+    r"\s*(?:(?P<string>[NEB]?'(?:[^'\\]|''|\\.)*'|\"[^\"\n]*\")|(?P<sign>[(),;])|(?P<bare>[^(),;'\"]+))"
 )
 
 
