@@ -167,7 +167,7 @@ def test_keys_are_forgotten_after_a_day(door: Door) -> None:
 def test_a_list_is_checked_and_stored_before_its_answer_keeps_other_writers_waiting(
     door: Door,
 ) -> None:
-    body = [{"name": f"tool {number}", "input_schema": DEPLOY | {"title": f"{number}"}} for number in range(3)]
+    body = [{"name": f"tool {number}", "input_schema": DEPLOY | {"title": f"checked {number}"}} for number in range(3)]
     with CaptureQueriesContext(connection) as captured:
         assert door.post("/tools/import", body, **KEY).status == 200
     written = [query["sql"] for query in captured.captured_queries]

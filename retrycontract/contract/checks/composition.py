@@ -6,7 +6,7 @@ mode, sensitive marks and deprecation need all of them at once; the checking eng
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
@@ -55,6 +55,7 @@ def name_patterns(patterns: tuple[str, ...]) -> NamePatterns:
 BRANCHES = ("anyOf", "oneOf")
 CONDITIONS = ("if", "then", "else", "dependentSchemas", "dependencies")
 OPENERS = ("additionalProperties", "unevaluatedProperties")
+OPEN = frozenset({*OPENERS, "patternProperties"})
 # What `walk` is there to find, or what may lead to it.
 FINDABLE = ("properties", "$ref", "$dynamicRef", "$recursiveRef", "deprecated")
 CONTAINERS = (dict, list, tuple)
@@ -68,6 +69,8 @@ class InstancePlace:
     __slots__ = (
         "_children",
         "_index",
+        "_open",
+        "_properties",
         "closed",
         "declared",
         "deprecated",
@@ -84,6 +87,12 @@ class InstancePlace:
         self._index = index
         self._children: dict[str | int, InstancePlace] = {}
         self.schemas = schemas
+        # Which of the schemas say something of a member by its name, and which of any: of hundreds few do.
+        self._properties = defaultdict[str, list[int]](list)
+        for at, schema in enumerate(schemas):
+            for name in _mapping(schema, "properties"):
+                self._properties[name].append(at)
+        self._open = [at for at, each in enumerate(schemas) if not OPEN.isdisjoint(each)]
         self.declared = frozenset(name for schema in schemas for name in _names(schema))
         # What the schemas ask for, all of them taken together, and the values that they name.
         kinds = [kind for schema in schemas for kind in (schema.get("type"), *_sequence(schema, "type"))]
@@ -119,7 +128,8 @@ class InstancePlace:
         found = self._children.get(key)
         if found is None:
             if isinstance(key, str):
-                below = [each for schema in self.schemas for each in _member_schemas(schema, key)]
+                telling = sorted({*self._properties.get(key, ()), *self._open})
+                below = [each for at in telling for each in _member_schemas(self.schemas[at], key)]
             else:
                 below = [each for schema in self.schemas for each in _item_schemas(schema, key)]
             found = self._index.place(below)
