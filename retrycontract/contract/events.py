@@ -8,8 +8,10 @@ from typing import Any, Final
 
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.outputs import Kind
+from retrycontract.contract.redaction.previews import elide_middle
 
 MAX_LOGGED = 50  # errors listed in one event; error_count has them all
+LONGEST_NAME = 300  # characters of a name or pointer: a model may make up one of megabytes
 
 FAILED = "Tool validation failed"
 RETRIED = "Tool call is retried"
@@ -36,12 +38,16 @@ def failure_fields(
     duration_us: int | None = None,
 ) -> dict[str, Any]:
     """Give the fields of the event FAILED: names, counts, pointers and codes."""
+    told = [
+        {"path": elide_middle(error.field_path, LONGEST_NAME), "code": error.error_code.value}
+        for error in errors[:MAX_LOGGED]
+    ]
     return {
-        "tool_name": tool_name,
+        "tool_name": elide_middle(tool_name, LONGEST_NAME),
         "error_count": len(errors),
         "retry_attempt": attempt,
         "max_retries": max_attempts,
-        "errors": [{"path": error.field_path, "code": error.error_code.value} for error in errors[:MAX_LOGGED]],
+        "errors": told,
         "correlation_id": correlation_id,
         "duration_us": duration_us,
     }

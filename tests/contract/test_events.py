@@ -24,3 +24,11 @@ def test_many_errors_are_counted_but_not_all_listed() -> None:
     fields = failure_fields("t", errors, attempt=1, max_attempts=3)
     assert fields["error_count"] == 1000
     assert len(fields["errors"]) == MAX_LOGGED
+
+
+def test_names_and_pointers_of_a_megabyte_are_told_at_their_ends() -> None:
+    long = "/a" + "x" * 1_000_000 + "/z"
+    fields = failure_fields(long, [ValidationError(ErrorCode.TYPE_MISMATCH, long, "m")] * 50, attempt=1, max_attempts=3)
+    assert len(str(fields)) < 30_000
+    path = fields["errors"][0]["path"]
+    assert (path[:3], path[-3:], fields["tool_name"]) == ("/ax", "x/z", path)
