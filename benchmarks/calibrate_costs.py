@@ -36,7 +36,7 @@ EFFORT: Final = Effort(rounds=5, turn=0.003)
 SHARE_OF_ENGINE: Final = 0.63
 OF_PYTHON: Final = ("check", "refusal", "node", "text", "name", "character", "sign", "digit", "far", "spoken")
 SHARES: Final = dict.fromkeys(OF_PYTHON, 1.0) | {
-    "error": 0.5, "proposal": 0.4, "compile-node": 1.25, "compile-pattern-step": 1.25,
+    "error": 0.62, "proposal": 0.5, "compile-node": 1.6, "compile-pattern-step": 1.25,
 }  # fmt: skip
 WIDTH: Final = 100  # alternatives
 SMALL: Final = list(range(5_000, 7_000))

@@ -42,8 +42,8 @@ NANOSECONDS: Final[dict[str, float]] = {
     "digit": 1_000,
     "far": 1_000,
     "spoken": 13_000,
-    "proposal": 130_000,
-    "error": 13_000,
-    "compile-node": 35_000,
+    "proposal": 160_000,
+    "error": 16_000,
+    "compile-node": 45_000,
     "compile-pattern-step": 1_400,
 }
