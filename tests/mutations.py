@@ -225,10 +225,10 @@ MUTATIONS: Final = (
         "limit = max_length or 4_000",
     ),
     Mutation("FR-057", "contract/feedback/formatter.py", "else self._configuration.max_errors_shown", "else 10"),
-    Mutation("FR-062", "contract/events.py", '"tool_name": tool_name', '"tool_name": ""'),
+    Mutation("FR-062", "contract/events.py", '"tool_name": elide_middle(tool_name, LONGEST_NAME)', '"tool_name": ""'),
     Mutation("FR-063", "contract/events.py", '"error_count": len(errors)', '"error_count": 1'),
     Mutation("FR-064", "contract/events.py", '"retry_attempt": attempt', '"retry_attempt": 1'),
-    Mutation("FR-065", "contract/events.py", '"path": error.field_path', '"path": ""'),
+    Mutation("FR-065", "contract/events.py", '"path": elide_middle(error.field_path, LONGEST_NAME)', '"path": ""'),
     Mutation(
         "FR-066",
         "contract/events.py",

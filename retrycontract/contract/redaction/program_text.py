@@ -60,9 +60,7 @@ _INSERT = Head(
     r"(?i)\b(?:insert|replace|merge)\b[^\n;()]{0,20}\binto\s+[\w.\"`\[\]$]+\s*\(([^()]+)\)\s*"
     r"(?:output\s[^();]*?|overriding\s\w+\svalue\s)?values\s*"
 )
-_SQL = re.compile(
-    r"\s*(?:(?P<string>[NEB]?'(?:[^'\\]|''|\\.)*'|\"[^\"\n]*\")|(?P<sign>[(),;])|(?P<bare>[^(),;'\"]+))"
-)
+_SQL = re.compile(r"\s*(?:(?P<string>[NEB]?'(?:[^'\\]|''|\\.)*'|\"[^\"\n]*\")|(?P<sign>[(),;])|(?P<bare>[^(),;'\"]+))")
 
 
 def find_arguments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
