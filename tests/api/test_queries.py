@@ -24,7 +24,9 @@ def statements(door: Door, arguments: object, **fields: object) -> list[str]:
         connection,
     ) as queries:
         assert door.submit(arguments, **fields).status == 200
-    return [query["sql"] for query in queries if not query["sql"].startswith(SAVEPOINTS)]
+    # What quick checks take is charged in sums, which may be due in any request of the process.
+    told = (query["sql"] for query in queries if not query["sql"].startswith(SAVEPOINTS))
+    return [sql for sql in told if not (sql.startswith("UPDATE") and "work_until" in sql)]
 
 
 def kinds(found: list[str]) -> list[str]:

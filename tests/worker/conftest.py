@@ -10,6 +10,7 @@ import pytest
 from pytest_django import Settings
 from redis import Redis as Client
 
+from retrycontract.usecases.notify import doorbell
 from tests.conftest import require
 from tests.file_database import file_database as file_database
 from tests.file_database import shared_database as shared_database
@@ -26,11 +27,14 @@ def own_redis() -> Iterator[Redis]:
 
 
 @pytest.fixture
-def bell(settings: Settings, own_redis: Redis) -> CeleryDoorbell:
+def bell(settings: Settings, own_redis: Redis) -> Iterator[CeleryDoorbell]:
     settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(
         update={"redis_url": own_redis.url, "doorbell": "", "judge": "worker"}
     )
-    return CeleryDoorbell()
+    # A process keeps its bell, which here would ring the Redis of an earlier test.
+    doorbell._bell.cache_clear()
+    yield CeleryDoorbell()
+    doorbell._bell.cache_clear()
 
 
 def queue(redis: Redis) -> list[Any]:
