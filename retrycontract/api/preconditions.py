@@ -13,7 +13,7 @@ from ninja import Header
 from pydantic import BaseModel
 
 from retrycontract.store.models import Agent
-from retrycontract.usecases.calls.repeat_request import RequestKey, answer_once
+from retrycontract.usecases.calls.repeat_request import RequestKey, answer_in_steps, answer_once
 
 IfMatch = Annotated[
     str | None,
@@ -97,3 +97,9 @@ def once(
     """
     known, now = request_key(request, key), timezone.now()
     return answer_once(agent_of(request), known, lambda: answer().model_dump(mode="json"), now=now, before=before)
+
+
+def once_in_steps(request: HttpRequest, key: str | None, answer: Callable[[], BaseModel]) -> Any:
+    """Answer a request that is done in several transactions, and may be done again; with its key as `once` does."""
+    known, now = request_key(request, key), timezone.now()
+    return answer_in_steps(agent_of(request), known, lambda: answer().model_dump(mode="json"), now=now)

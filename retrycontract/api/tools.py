@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import cache
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
@@ -24,7 +23,7 @@ from retrycontract.api.preconditions import (
     entity_tag,
     is_known,
     may_replace,
-    once,
+    once_in_steps,
     tag_of,
 )
 from retrycontract.api.problems import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
@@ -162,8 +161,6 @@ def post_tool_import(request: HttpRequest, body: Body[ToolList], key: Idempotenc
     """Register a tool list as OpenAI, Anthropic or MCP write it; what cannot be registered is named with its fault."""
     agent = agent_of(request)
 
-    # Ahead of the transaction that keeps the answer: what was stored twice is stored once.
-    @cache
     def imported() -> ImportOut:
         result = import_tools(agent, read_tool_list(body), now=timezone.now())
         return ImportOut(
@@ -171,7 +168,7 @@ def post_tool_import(request: HttpRequest, body: Body[ToolList], key: Idempotenc
             refused=[RefusedTool(name=name, **problems.shown_fault(fault)) for name, fault in result.refused],
         )
 
-    return once(request, key, imported, before=imported)
+    return once_in_steps(request, key, imported)
 
 
 @router.get("/tools", auth=READ, response={200: ToolPage, 304: None, **refusals("invalid-request")})

@@ -22,13 +22,13 @@ from retrycontract.client import AsyncClient
 from retrycontract.judging.asking import PATIENCE, tell_of_refused_key
 from retrycontract.mcp.visiting import HANDED_ON, HERE, asker
 from retrycontract.proxy.anthropic_messages import AnthropicMessages
-from retrycontract.proxy.contracts import Contracts, ServiceBusyError
+from retrycontract.proxy.contracts import Contracts
 from retrycontract.proxy.exchange import ExchangeReport
 from retrycontract.proxy.judged import Doorway, JudgedRequest, ProxySettings, relay
 from retrycontract.proxy.openai_chat import OpenAIChat
 from retrycontract.proxy.openai_responses import OpenAIResponses
 from retrycontract.proxy.upstream import Upstream, UpstreamError
-from retrycontract.proxy.visit import ClientVisit, RequestTooLargeError, Room, RoomFullError
+from retrycontract.proxy.visit import BusyError, ClientVisit, RequestTooLargeError, Room
 from retrycontract.proxy.wire import Wire, openai_error
 
 # A path's end says which API is spoken, whatever stands before: Azure's deployments, a router's prefix. Servers read
@@ -137,10 +137,9 @@ class Proxy:
                 await JudgedRequest(self._doorway, visit, wire).serve()
         except RequestTooLargeError:
             await visit.answer(413, (wire or WIRES[0][1]).error(413, "the request is too large"))
-        except (RoomFullError, ServiceBusyError) as busy:
-            told = str(busy) or "too much is held for others already: ask again in a moment"
-            after = [(b"retry-after", b"%d" % getattr(busy, "wait", 1))]
-            await visit.answer(429, (wire or WIRES[0][1]).error(429, told), headers=after)
+        except BusyError as busy:
+            after = [(b"retry-after", b"%d" % busy.wait)]
+            await visit.answer(429, (wire or WIRES[0][1]).error(429, f"{busy}."), headers=after)
         except UpstreamError as error:
             if not visit.has_begun:  # else the connection breaks off, as the upstream's has
                 await visit.answer(error.status, (wire or WIRES[0][1]).error(error.status, f"{error}."))
@@ -158,7 +157,8 @@ class Proxy:
 
 PATH: Final = "/proxy/"
 KEY: Final = b"x-retrycontract-key"
-MAX_HELD: Final = 256 * 1024 * 1024  # bytes of bodies that are read at once, of all keys
+MAX_HELD: Final = 384 * 1024 * 1024  # bytes of bodies that are held at once, of all keys
+MAX_HELD_OF_KEY: Final = 128 * 1024 * 1024  # at one upstream
 MAX_PROXIES: Final = 500  # one for each agent's key and upstream; whose turn is over begins anew
 NO_UPSTREAM: Final = "this service has no such upstream: its settings name those that it has"
 NO_KEY: Final = "send the key of an agent of this service as x-retrycontract-key"
@@ -243,7 +243,8 @@ class ProxyMount:
         admitted = self._admitted.get(place)  # another request may have made, or dismissed, it meanwhile
         if admitted is None:
             client = AsyncClient(HERE, key, transport=self._transport, patience=PATIENCE)
-            proxy = Proxy(self._upstreams[name], self._settings, client, turn=place, room=self._room)
+            room = Room(MAX_HELD_OF_KEY, self._room)
+            proxy = Proxy(self._upstreams[name], self._settings, client, turn=place, room=room)
             admitted = AdmittedProxy(proxy, client, now)
             self._admitted[place] = admitted
         admitted.checked_at = now

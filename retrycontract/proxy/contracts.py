@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from retrycontract.checking import compiled_apart
 from retrycontract.client import AsyncClient, UnavailableError
@@ -23,9 +23,11 @@ from retrycontract.in_process import RetryContract
 from retrycontract.judging import InProcessJudge, Judge, ModelOutput, Verdict
 from retrycontract.judging.asking import CallNotOpenError, NoVerdictError, settled, verdict_on
 from retrycontract.judging.service_judge import ServiceJudge
+from retrycontract.proxy.visit import BusyError
 from retrycontract.proxy.wire import Terms
 
 MAX_CONTRACTS: Final = 256  # sets of tools that are kept compiled; an agent has one, or a few
+MAX_DECLARED: Final = 4_000_000  # characters of them all, but for the newest
 LARGE: Final = 50_000  # characters of an output that is judged in a thread: what is smaller takes microseconds
 ORIGIN: Final = "proxy"
 
@@ -45,12 +47,11 @@ class JudgingSettings:
         return mode
 
 
-class ServiceBusyError(Exception):
-    """Raised where the service that the proxy is within takes no more work for now; `wait` is in whole seconds."""
+class ContractName(NamedTuple):
+    """Tell a set of schemas from others; `size` is how many characters declare it."""
 
-    def __init__(self, told: str, wait: int) -> None:
-        self.wait = wait
-        super().__init__(told)
+    digest: str
+    size: int
 
 
 class ContractInChildren(RetryContract):
@@ -128,29 +129,32 @@ class Contracts:
         self, settings: JudgingSettings, service: AsyncClient | None = None, turn: Hashable | None = None
     ) -> None:
         self._settings, self._service, self._turn = settings, service, turn
-        self._known: OrderedDict[str, asyncio.Task[RequestContract]] = OrderedDict()
+        self._known: OrderedDict[ContractName, asyncio.Task[RequestContract]] = OrderedDict()
 
     def enforces(self, terms: Terms) -> bool:
         """Tell whether what a request asks for may be changed."""
         declared = (tool for tool in (*terms.tools, terms.output) if tool is not None)
         return any(self._settings.mode_of(tool.name) == "enforce" for tool in declared)
 
-    async def of(self, terms: Terms, name: str) -> RequestContract:
+    async def of(self, terms: Terms, name: ContractName) -> RequestContract:
         """Give the contract of a request by its name; its schemas are compiled when they come for the first time.
 
-        Raises ServiceBusyError.
+        Raises BusyError where the service that the proxy is within takes no more work for now.
         """
         known = self._known.get(name)
         # What failed may succeed the next time.
         if known is None or (known.done() and (known.cancelled() or known.exception() is not None)):
             # A task: a client that leaves must not end the work that others wait for as well.
             self._known[name] = asyncio.create_task(self._made(terms))
-            if len(self._known) > MAX_CONTRACTS:
-                self._known.popitem(last=False)
         # By use: an agent that asks all day keeps its contract, however many others come once.
         self._known.move_to_end(name)
+        while len(self._known) > MAX_CONTRACTS or (
+            len(self._known) > 1 and sum(each.size for each in self._known) > MAX_DECLARED
+        ):
+            self._known.popitem(last=False)
+        task = self._known[name]
         # Shielded, for awaiting a task hands a cancellation on to it.
-        contract = await asyncio.shield(self._known[name])
+        contract = await asyncio.shield(task)
         if contract.service is None is not self._service:
             self._known.pop(name, None)  # the service may be back for the next request
         return contract
@@ -194,7 +198,7 @@ class Contracts:
             except NoVerdictError as error:
                 cause = error.__cause__
                 if self._turn is not None and isinstance(cause, UnavailableError):
-                    raise ServiceBusyError(str(error), max(1, ceil(cause.retry_after))) from error
+                    raise BusyError(str(error), max(1, ceil(cause.retry_after))) from error
                 logger.warning("The tools of a request cannot be registered: %s", error)
                 await made.local()
             else:
@@ -211,10 +215,11 @@ class Contracts:
         return refused
 
 
-def name_of(terms: Terms) -> str:
+def name_of(terms: Terms) -> ContractName:
     """Tell sets of schemas apart."""
     declared = [[tool.name, tool.description, tool.schema] for tool in (*terms.tools, terms.output) if tool]
-    return hashlib.sha256(json.dumps([terms.output is not None, declared, dict(terms.faults)]).encode()).hexdigest()
+    written = json.dumps([terms.output is not None, declared, dict(terms.faults)]).encode()
+    return ContractName(hashlib.sha256(written).hexdigest(), len(written))
 
 
 def read_declared(tools: list[Any]) -> tuple[tuple[DeclaredTool, ...], dict[str, str]]:

@@ -15,7 +15,7 @@ import httpx2
 
 from retrycontract.mcp.events import AnswerTooLargeError, EventSplitter, documents
 from retrycontract.mcp.visiting import aside
-from retrycontract.proxy.contracts import Contracts, JudgingSettings, RequestContract, ServiceBusyError, name_of
+from retrycontract.proxy.contracts import ContractName, Contracts, JudgingSettings, RequestContract, name_of
 from retrycontract.proxy.conversation import Conversation, Conversations, news_for
 from retrycontract.proxy.exchange import NOT_EXECUTED, Exchange, ExchangeReport, Settled
 from retrycontract.proxy.openai_responses import with_outputs
@@ -31,7 +31,7 @@ from retrycontract.proxy.upstream import (
     read,
     received,
 )
-from retrycontract.proxy.visit import ClientVisit, parsed
+from retrycontract.proxy.visit import BusyError, ClientVisit, parsed
 from retrycontract.proxy.wire import (
     AnswerStream,
     Body,
@@ -92,13 +92,14 @@ class JudgedRequest:
     async def serve(self) -> None:
         """Answer it; raises RequestTooLargeError, and UpstreamError where nothing was answered yet."""
         content = await self._visit.body(self._settings.max_request)
-        content, request, terms, told = await aside(self._understood, content)
-        if request is None or terms is None:
-            await self._pass_on(content, told)
+        content, request, asked, warning = await aside(self._understood, content)
+        if request is None or asked is None:
+            await self._pass_on(content, warning)
             return
+        terms, name = asked
         try:
-            contract = await self._doorway.contracts.of(terms, told)
-        except ServiceBusyError as busy:
+            contract = await self._doorway.contracts.of(terms, name)
+        except BusyError as busy:
             if self._doorway.contracts.enforces(terms):
                 raise
             await self._pass_on(content, f"nothing is judged: {busy}")
@@ -129,8 +130,8 @@ class JudgedRequest:
         if self._is_settled:
             self._conversation.has_read(self._news)
 
-    def _understood(self, content: bytes) -> tuple[bytes, Body | None, Terms | None, str]:
-        """Read what a request asks for, with the name of its contract; without one, with what the client is told."""
+    def _understood(self, content: bytes) -> tuple[bytes, Body | None, tuple[Terms, ContractName] | None, str]:
+        """Read what a request asks for, and what the client is told where nothing is judged."""
         request, warning = parsed(content)
         if coding := self._visit.header(b"content-encoding"):
             warning = f"the request comes in a coding ({coding}): nothing is judged by it"
@@ -141,7 +142,7 @@ class JudgedRequest:
             terms = self._wire.terms(request)
         except (ValueError, TypeError, AttributeError, KeyError) as error:  # tools that are none, among others
             return content, request, None, f"the request's contract cannot be read: {error}"
-        return (content, request, terms, name_of(terms)) if terms.has_contract else (content, request, None, "")
+        return content, request, (terms, name_of(terms)) if terms.has_contract else None, ""
 
     def _with_outputs(self, content: bytes, request: Body) -> tuple[bytes, Body]:
         """Answer those calls of an earlier response that never reached the client: the upstream waits for them."""

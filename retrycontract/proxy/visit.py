@@ -23,20 +23,26 @@ class RequestTooLargeError(ValueError):
     """Raised for a request that is larger than what is read of one."""
 
 
-class RoomFullError(Exception):
-    """Raised where the bodies that are held already leave no room for a request's; it may come again in a moment."""
+class BusyError(Exception):
+    """Raised where a request is not taken for now; `wait` is in whole seconds."""
+
+    def __init__(self, told: str, wait: int = 1) -> None:
+        self.wait = wait
+        super().__init__(told)
 
 
 class Room:
-    """Bound the bytes of all bodies that are held at once."""
+    """Bound the bytes of all bodies that are held at once; one within another takes from both."""
 
-    def __init__(self, size: int) -> None:
-        self._left = size
+    def __init__(self, size: int, within: Room | None = None) -> None:
+        self._left, self._within = size, within
 
     def take(self, size: int) -> None:
-        """Take so many bytes, or give them back; raises RoomFullError."""
+        """Take so many bytes, or give them back; raises BusyError."""
         if size > self._left:
-            raise RoomFullError
+            raise BusyError("too much of other requests is held already; ask again in a moment")
+        if self._within is not None:
+            self._within.take(size)
         self._left -= size
 
 
@@ -121,7 +127,7 @@ class ClientVisit:
             yield message.get("body", b"")
 
     async def body(self, limit: int) -> bytes:
-        """Read the whole body; raises RequestTooLargeError and RoomFullError."""
+        """Read the whole body; raises RequestTooLargeError and BusyError."""
         body = bytearray()
         async for chunk in self.chunks():
             if self._room is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from types import ModuleType
@@ -10,8 +11,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.mcp.visiting import FEW, PatientDecoder
-from retrycontract.proxy.visit import Room
+from retrycontract.proxy.contracts import ContractName, Contracts, JudgingSettings, name_of
+from retrycontract.proxy.visit import BusyError, Room
+from retrycontract.proxy.wire import Terms
 from tests.proxy import chat
 from tests.proxy.test_wires import WIRES, ask, read, reply
 from tests.proxy.upstream import RIGHT, WRONG, Reply, proxied, upstream
@@ -135,6 +139,35 @@ def test_bodies_share_their_room_and_give_it_back(wire: ModuleType) -> None:
             assert ("retry-after" in answer.headers) == bool(text)
             assert ("error" in answer.json()) == bool(text)
     assert len(up.asked) == 3
+
+
+def test_one_key_does_not_take_the_room_of_all() -> None:
+    shared = Room(300)
+    mine, theirs, last = (Room(100, shared) for _ in range(3))
+    for _ in range(2):
+        mine.take(100)
+        with pytest.raises(BusyError):
+            mine.take(1)
+        theirs.take(100)
+        last.take(100)
+        with pytest.raises(BusyError):
+            Room(100, shared).take(1)
+        for room in (mine, theirs, last):
+            room.take(-100)
+
+
+def test_of_many_large_sets_of_tools_the_newest_are_kept() -> None:
+    async def story() -> list[ContractName]:
+        contracts = Contracts(JudgingSettings())
+        for number in range(12):
+            schema = {"title": f"{number}", "description": "x" * 900_000}
+            terms = Terms("m", (DeclaredTool("t", "", schema),), None, (), False)
+            await contracts.of(terms, name_of(terms))
+        return [*contracts._known]
+
+    kept = asyncio.run(story())
+    assert 2 <= len(kept) <= 4
+    assert sum(each.size for each in kept) <= 4_000_000
 
 
 WRITTEN = ['<tool_call>{"name": "read_file", "arguments": {"path": "HOLE"}}</tool_call>', '[read_file(path="HOLE")]',

@@ -17,7 +17,12 @@ from retrycontract.store.models import Attempt, Call, Door, Event, Guidance, Pro
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, acknowledge_guidance, give_guidance
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.continue_call import CallEndedError
-from retrycontract.usecases.calls.repeat_request import RequestKey, answer_once
+from retrycontract.usecases.calls.repeat_request import (
+    IdempotencyConflictError,
+    RequestKey,
+    answer_in_steps,
+    answer_once,
+)
 from retrycontract.usecases.calls.sweep import expire_overdue, forget_calls, judge_waiting
 from retrycontract.usecases.people.admit import admit_by_provider
 from retrycontract.usecases.tools.register_tool import import_tools, register_tool
@@ -121,6 +126,39 @@ def test_a_request_that_failed_leaves_its_key_and_nothing_else_to_the_next() -> 
         answer_once(agent, key, fail, now=timezone.now())
     assert not Tool.objects.exists()
     assert answer_once(agent, key, lambda: "done", now=timezone.now()) == "done"
+
+
+@EITHER_WAY
+def test_of_requests_in_steps_with_one_key_the_others_are_refused_before_they_do_anything() -> None:
+    agent, done, both = make_agent(), list[str](), threading.Barrier(2)
+
+    def send(body: str) -> str:
+        def answer() -> str:
+            done.append(body)
+            if body == "same":
+                both.wait(30)  # two are under way at once
+            return f"done {len(done)}"
+
+        try:
+            told: str = answer_in_steps(agent, RequestKey.of("key", body), answer, now=timezone.now())
+        except IdempotencyConflictError:
+            return "refused"
+        return told
+
+    first, second = all_at_once(send, ["same", "same"])
+    assert first == second == send("same")
+    assert send("other") == "refused"
+    assert done == ["same", "same"]
+
+
+@EITHER_WAY
+def test_a_request_in_steps_that_failed_leaves_its_key_to_any_other() -> None:
+    agent = make_agent()
+    with pytest.raises(ZeroDivisionError):
+        answer_in_steps(agent, RequestKey.of("key", "wrong"), lambda: 1 // 0, now=timezone.now())
+    for _ in range(2):
+        key = RequestKey.of("key", "right")
+        assert answer_in_steps(agent, key, lambda: {"done": 1}, now=timezone.now()) == {"done": 1}
 
 
 @EITHER_WAY

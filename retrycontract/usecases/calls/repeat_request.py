@@ -75,6 +75,7 @@ def opened_identifier(sealed: str) -> str | None:
         return None
 
 
+BEGUN: dict[str, Any] = {}  # the answer of a request that is under way; no other is empty
 BATCH = 1_000  # keys that are forgotten at once
 
 
@@ -156,6 +157,38 @@ def answer_once(
     if found is None:
         raise LostRaceError("the same request was forgotten at the same moment")
     return found.answer
+
+
+def answer_in_steps(agent: Agent, key: RequestKey | None, answer: Callable[[], Any], *, now: datetime) -> Any:
+    """Give the remembered answer, else make one in several transactions, and remember it.
+
+    What `answer` does may be done again: where the service ends in its midst, and by the same request at the same
+    moment; all are told the same. Raises IdempotencyConflictError for another request's key before anything is done.
+    """
+    if key is None:
+        return answer()
+    found = _find(agent, key)
+    if found is None:
+        with write_transaction():
+            try:
+                with transaction.atomic():
+                    found = _create(agent, key, now, answer=BEGUN)
+            except IntegrityError:
+                found = _find(agent, key)
+    if found is not None and found.answer != BEGUN:
+        return found.answer
+    same = {"agent": agent, "key_hash": key.key_hash, "request_hash": key.request_hash}
+    begun = IdempotencyKey.objects.filter(**same, answer=BEGUN)
+    try:
+        made = answer()
+    except BaseException:
+        with write_transaction():
+            begun.delete()  # a request that failed leaves its key to the next
+        raise
+    with write_transaction():
+        begun.update(answer=made)
+        kept = _find(agent, key)
+    return made if kept is None else kept.answer
 
 
 def forget_requests(*, now: datetime) -> int:
