@@ -6,6 +6,7 @@ import json
 import re
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import openai
 import pytest
@@ -104,14 +105,12 @@ def test_an_extraction_ends_with_the_arguments_that_a_person_corrected(
 def test_a_response_goes_on_after_a_hint_and_the_log_tells_all_of_it(
     service: Service, client: Client, page: Page, pool: ThreadPoolExecutor
 ) -> None:
-    wrong, right = '{"action": "refund"', '{"action": "refund", "parameters": {"order": 7}}'
+    task, wrong, right = f"refund-{uuid4()}", '{"action": "refund"', '{"action": "refund", "parameters": {"order": 7}}'
     with answering(*[openai_says(wrong)] * 3, openai_says(right)) as wire:
         model = model_at(wire)
         asked = [{"role": "user", "content": "What next?"}]
         running = pool.submit(
-            lambda: respond_with_correction(
-                model, asked, contract=client, task_id="refund-7", turn=3, wait_for_guidance=60
-            )
+            lambda: respond_with_correction(model, asked, contract=client, task_id=task, turn=3, wait_for_guidance=60)
         )
         call_id = opened(page, service, client, running)
         page.get_by_label("What should the agent change?").fill("Close the braces and name the order.")
@@ -122,7 +121,7 @@ def test_a_response_goes_on_after_a_hint_and_the_log_tells_all_of_it(
         assert "> Close the braces" in wire.bodies[3]["messages"][-1]["content"]
     assert [line.status for line in client.agent_responses(call_id=call_id)] == ["MALFORMED"] * 3 + ["SUCCESS"]
     page.get_by_role("link", name="Responses").click()
-    page.get_by_label("Task id").fill("refund-7")
+    page.get_by_label("Task id").fill(task)
     page.get_by_role("button", name="Filter").click()
     words = page.locator(".log-mark").all_inner_texts()
     assert [word.strip() for word in words] == ["Malformed"] * 3 + ["Success"]

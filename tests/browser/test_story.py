@@ -22,11 +22,8 @@ SCHEMA: dict[str, Any] = {
 
 @pytest.fixture
 def agent(service: Service, request: pytest.FixtureRequest) -> AgentClient:
-    client = AgentClient(service, service.new_key(request.node.name))
+    client = AgentClient(service, service.new_key(service.new_name(request.node.name)))
     client.register("get_weather", SCHEMA)
-    # What a try that failed has left behind would stand in groups with the calls of the next.
-    for left in client.send("GET", "/calls?state=blocked").body["calls"]:
-        client.send("POST", f"/calls/{left['call_id']}/cancel", {})
     return client
 
 
@@ -170,8 +167,9 @@ def test_of_two_answers_that_travel_side_by_side_one_counts_and_the_other_text_s
     service: Service, agent: AgentClient, new_page: NewPage
 ) -> None:
     call_id, pages, held = stuck(agent), [new_page(), new_page()], []
-    leo = service.new_operator("leo", "operator")
-    for page, name, password in zip(pages, ("operator", "leo"), (service.operator_password, leo), strict=True):
+    leo = service.new_name("leo")
+    passwords = {"operator": service.operator_password, leo: service.new_operator(leo, "operator")}
+    for page, (name, password) in zip(pages, passwords.items(), strict=True):
         log_in(page, service, name, password)
         page.goto(f"{service.url}/calls/{call_id}/")
         page.get_by_label("What should the agent change?").fill(f"The words of {name}")

@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import anyio
 import httpx2
@@ -126,10 +127,11 @@ def test_who_may_not_ask_is_told_so_before_the_protocol_begins(
 
 
 def test_what_a_request_asks_of_the_api_is_logged_under_its_name(agent: AgentClient) -> None:
-    headers = {"Authorization": f"Bearer {agent.key}", "X-Request-ID": "mcp-7"}
+    name = f"mcp-{uuid4()}"
+    headers = {"Authorization": f"Bearer {agent.key}", "X-Request-ID": name}
     answer = agent.service.send("POST", "/mcp", {}, headers=headers)
-    assert answer.headers["x-request-id"] == "mcp-7"
-    lines = [json.loads(line) for line in agent.service.log.splitlines() if '"request_id": "mcp-7"' in line]
+    assert answer.headers["x-request-id"] == name
+    lines = [json.loads(line) for line in agent.service.log.splitlines() if f'"request_id": "{name}"' in line]
     assert [(line["route"], line["status"]) for line in lines] == [("/api/v1/calls", 200)]
 
 

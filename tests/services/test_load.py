@@ -198,7 +198,7 @@ def test_a_fault_now_and_then_leaves_nothing_behind_in_the_scaled_service(tmp_pa
                 redis.set(f"leak {number}", "")
             for number in (0, 1):
                 service.kill_worker(number)
-            agent = AgentClient(service, service.new_key("agent 0"))
+            agent = AgentClient(service, service.new_key("agent 0", another=True))
             stuck = {"tool": "count", "tool_call_id": "stuck", "arguments": {"n": 1}}
             assert agent.send("POST", "/calls", stuck, headers={"Prefer": "wait=0"}).status == 202
             seen = {"web0_files", "web1_files", "connections", "keys", "waiting"}
@@ -229,7 +229,7 @@ def test_without_redis_all_is_judged_by_the_sweep_and_rings_are_heard_afterwards
             time.sleep(min(SECONDS, 500 / WITHOUT_REDIS))
         lost, doubled = load.check()
         faults.redis.start()
-        agent = AgentClient(service, service.new_key("agent 0"))
+        agent = AgentClient(service, service.new_key("agent 0", another=True))
 
         def is_heard() -> bool:
             assert agent.submit("count", f"heard {next(tries)}", {"n": 1})["status"] == "valid"
@@ -252,7 +252,7 @@ def test_without_redis_and_sweep_work_waits_until_a_ring_is_heard(tmp_path: Path
         print(f"\nsent={len(load.expected)} lost={lost} doubled={doubled}")
         assert lost == len(load.expected)
         faults.redis.start()
-        agent = AgentClient(service, service.new_key("agent 0"))
+        agent = AgentClient(service, service.new_key("agent 0", another=True))
         body = {"tool": "count", "tool_call_id": "a ring", "arguments": {"n": 1}}
 
         def is_judged() -> bool:  # what is dear has rings of its own

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
 from http.client import HTTPConnection
@@ -48,10 +49,13 @@ import io, json, sys
 from django.core.management import call_command
 from django.db import connections
 for line in sys.stdin:
-    told = io.StringIO()
-    call_command(*json.loads(line), stdout=told)
+    told, refused = io.StringIO(), None
+    try:
+        call_command(*json.loads(line), stdout=told)
+    except Exception as error:
+        refused = repr(error)
     connections.close_all()
-    print(json.dumps(told.getvalue().strip()), flush=True)
+    print(json.dumps([told.getvalue().strip(), refused]), flush=True)
 """
 
 
@@ -101,6 +105,7 @@ class Service:
     operator_password: str = ""
     anew: bool = False  # start Python, fork nothing: for who weighs it, limits it, or kills it at any moment
     _console: subprocess.Popen[str] | None = None
+    _names: Counter[str] = field(default_factory=Counter)
 
     @property
     def url(self) -> str:
@@ -143,9 +148,14 @@ class Service:
         self.process.send_signal(how)
         return self.process.wait(60)
 
-    def new_key(self, name: str) -> str:
-        """Make an agent, if it is new, and a key for it."""
-        return self.command("create_agent", name)
+    def new_name(self, name: str) -> str:
+        """Give a name that nobody had, by a number: a test that is tried again meets nothing that it left."""
+        self._names[name] += 1
+        return name if self._names[name] == 1 else f"{name}-{self._names[name]}"
+
+    def new_key(self, name: str, *, another: bool = False) -> str:
+        """Make an agent, of a name like this one, and a key for it; or another key for the agent of this name."""
+        return self.command("create_agent", name if another else self.new_name(name))
 
     def new_keys(self, *names: str) -> list[str]:
         """Make many agents, each with a key."""
@@ -169,8 +179,9 @@ class Service:
         self._console.stdin.flush()
         told = self._console.stdout.readline()
         assert told, (self.data_dir / "console.log").read_text(encoding="utf-8")
-        answer: str = json.loads(told)
-        return answer
+        answer, refused = json.loads(told)
+        assert refused is None, refused
+        return str(answer)
 
     def close_console(self) -> None:
         """End the process that runs commands; the next command starts another one."""

@@ -127,8 +127,8 @@ def test_a_megabyte_of_arguments_is_judged(agent: AgentClient) -> None:
 def test_a_pattern_that_would_backtrack_for_ever_is_refused_or_linear(agent: AgentClient) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
     registered = agent.register("evil", schema)
-    assert registered.status in (201, 422)
-    if registered.status == 201:
+    assert registered.status in (200, 201, 422)
+    if registered.status != 422:
         started = time.monotonic()
         verdict = agent.submit("evil", "e", {"a": "a" * 50_000 + "!"})
         assert verdict["errors"][0]["error_code"] == "VAL-007"
@@ -145,7 +145,7 @@ def test_a_pattern_that_needs_backtracking_is_admitted_with_a_warning(agent: Age
 
 def test_a_pattern_that_backtracks_for_ever_is_cut_off_and_said(agent: AgentClient) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?=x)(a|a|b)+$|^(?!y)(a|a|b)+$"}}}
-    assert agent.register("endless", schema).status == 201
+    assert agent.register("endless", schema).status in (200, 201)
     verdict = agent.submit("endless", "e", {"a": "ab" * 40 + "!"})
     assert verdict["status"] == "retry"
     assert verdict["errors"]

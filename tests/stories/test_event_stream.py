@@ -126,9 +126,10 @@ def test_nothing_is_lost_and_nothing_told_twice_when_the_server_is_killed(doomed
 
 
 def test_a_stream_ends_when_its_key_does_and_tells_nothing_more(judged_service: Service) -> None:
-    agent = AgentClient(judged_service, judged_service.new_key("leaver"))
+    name = judged_service.new_name("leaver")
+    agent = AgentClient(judged_service, judged_service.new_key(name, another=True))
     agent.register("count", SCHEMA)
-    taken_away = judged_service.new_key("leaver")
+    taken_away = judged_service.new_key(name, another=True)
     with open_stream(judged_service, taken_away) as stream:
         agent.submit("count", "c0", {"n": "x"})
         assert b"attempt.judged" in next(line for line in stream if line.startswith(b"data: "))

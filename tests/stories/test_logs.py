@@ -26,7 +26,7 @@ pytestmark = pytest.mark.services
 def lines(judged_service: Service) -> list[dict[str, Any]]:
     """Let a story happen, and give the lines that it left."""
     seen = len(judged_service.log)
-    agent = AgentClient(judged_service, judged_service.new_key("log-keeper"))
+    agent = AgentClient(judged_service, judged_service.new_key("log-keeper", another=True))
     agent.register("move", SCHEMA)
     verdict: dict[str, Any] = {"call_id": None}
     for number in range(3):
