@@ -44,13 +44,14 @@ CARD = Detector(
     "CREDIT_CARD",
     r"(?:^|[^\w.])([2-6][0-9]{12,18}|[2-6][0-9]{3}(?:[ -][0-9]{4}){3}|3[0-9]{3}[ -][0-9]{6}[ -][0-9]{5})\b",
     _is_card,
+    is_common=True,
 )
 # Letters, `_` or `.` may touch one in groups; digits in one piece, as of an id, only behind a word for it.
 # Groups that a dash parts may be those of a UUID.
 JOINED_CARDS = (
     Detector("CREDIT_CARD",
              r"(?:^|[^0-9.]|[^0-9]\.)([2-6][0-9]{3}(?: [0-9]{4}){3}|3[0-9]{3} [0-9]{6} [0-9]{5})(?:[^0-9]|$)",
-             _is_card),
+             _is_card, is_common=True),
     Detector("CREDIT_CARD",
              r"(?:^|[^0-9A-Fa-f.-]|[^0-9]\.)([2-6][0-9]{3}(?:-[0-9]{4}){3}|3[0-9]{3}-[0-9]{6}-[0-9]{5})(?:[^\w-]|_|$)",
              _is_card),

@@ -121,9 +121,11 @@ _FORM = Head(
     rf"(?:[ \t]\w+\))?\s+(\")|\(({SECRET_NAME})[ \t]+\.[ \t]+(\")"
 )
 # What was logged in with, and lines of routers and of FTP; what has a letter and a digit in it is no word of English.
+_OF_WORD = r"[^\s\"'`]*"
 _BESIDE_USER = Head(
     r"(?i)\b(?:log(?:ged|ging)?[ -]?(?:in|on)|sign(?:ed|ing)?[ -]in|connect(?:ed)?|user(?:name)?|credentials|account)\b"
-    r"[^\n.;]{0,40}?\bpassword[ \t]+(?:is[ \t]+)?[\"'`]?([^\s\"'`]*[0-9][^\s\"'`]*)"
+    r"[^\n.;]{0,40}?\bpassword[ \t]+(?:is[ \t]+)?[\"'`]?"
+    rf"({_OF_WORD}(?:[0-9]{_OF_WORD}[a-z]|[a-z]{_OF_WORD}[0-9]){_OF_WORD})"
 )
 _ROUTER = Head(
     r"(?im)(?:^|[\"'])[ \t]*(?:enable[ \t]+(?:password|secret)|username[ \t]+\S+[ \t]+(?:privilege[ \t]+[0-9]+[ \t]+)?"
@@ -254,7 +256,7 @@ def _alternates(text: str) -> bool:
 def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `with the password …` and `log in with bob / …`, whose values only their mixture tells."""
     # So many are weighed and no more, for most are no secrets and would make no text too dense.
-    for find in islice(head.all(text), allowance.left):
+    for find in islice(head.all(text), allowance.most):
         group, mark = (2, judge(find[1]).mark) if head is _BARE else (1, "PASSWORD")
         if head is _JOINED:
             group = 1 if find.span(1) != (-1, -1) else 2
@@ -340,7 +342,9 @@ def find_in_tuples(head: Head, text: str, allowance: Allowance) -> Iterator[Secr
 def find_beside_users(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `user bob, password …`, `enable password …` of routers, and `USER` and `PASS` of FTP."""
     for find in head.all(text):
-        start, end = find.span(1 if find.span(1) != (-1, -1) else 2)
+        start, end = find.span(1)
+        if start < 0:
+            start, end = find.span(2)
         literal = Literal(text[start:end].rstrip(ENDS), start, end, quoted=False)
         if _is_mixed(literal) or (head is _FTP and not literal.is_placeholder):
             allowance.spend(start)

@@ -21,7 +21,7 @@ QUOTES = "\"'`"
 # A quoted value that goes on for longer is no credential of one line; bounds the search for the closing quote.
 LONGEST_QUOTED = 4096
 # A longer one without quotes is judged by its beginning; it ends where it ends.
-LONGEST_JUDGED = 512
+LONGEST_JUDGED = 400
 # Bits per character: place-holders and counting digits stay below.
 LEAST_DENSE = 2.5
 
@@ -340,7 +340,7 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
     if not verdict.mark:
         if not verdict.weak or len(text) < SHORTEST_NOISE:
             return False
-        return literal.is_noise or literal.is_dense if allowance.weighs() else literal.is_mixed
+        return literal.is_noise or literal.is_dense if allowance.weighs(text) else literal.is_mixed
     if not text.strip() or literal.is_word_of_code or literal.is_placeholder:
         return False
     if "://" in text and verdict.mark not in ("CONNECTION_STRING", "PASSWORD", "SECRET"):

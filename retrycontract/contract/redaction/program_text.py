@@ -193,11 +193,12 @@ _PLACED = (
 )
 _HEADINGS = "|".join(rf"{command}{_BETWEEN}{flag}[ \t]*" for command, flag in _FLAGS.items())
 _HEADINGS += "|" + "|".join(_PLACED)
-_COMMAND = re.compile(rf"(?:{'|'.join(_FLAGS)})\b")
+_COMMAND = re.compile(rf"(?:{'|'.join(_FLAGS)}|ConvertTo-SecureString)\b")
 # What a shell would read as several words, or as more than a word, is one word in a list.
 _ONE_WORD = str.maketrans(dict.fromkeys(" \t\r\n\v\f\"'`;|", "_"))
 # Ports of a container, and the commands within the command whose `-p` is something else.
 _PORTS = WholePattern(r"(?:[0-9.]+:)?[0-9]{1,5}:[0-9]{1,5}(?:/\w+)?")
+_ARTICLES = frozenset({"the", "a", "an", "this", "your", "our"})  # of a sentence about the command
 _PROMPTING = re.compile(r"(?:mysql|mariadb)(?!admin\b[^\n]*\spassword\s)")
 # Names of methods and kinds are mixed as a password is: `password Argon2id`.
 # The short ones only where a part of a word begins, and of versions no more than is one: passwords hold `V8`, too.
@@ -280,6 +281,7 @@ def find_passwords(head: Head, text: str, allowance: Allowance) -> Iterator[Secr
                 and not is_telling_key(literal.text)
             )
             or _PORTS.fits(literal.text)
+            or literal.text in _ARTICLES
             or _OTHER_COMMAND.search(text, find.span(0)[0], literal.start)
             or _OPTIONS.match(text, text.rfind("-p", find.span(0)[0], literal.start + 1), literal.end + 1)
         )

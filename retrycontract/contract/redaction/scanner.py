@@ -319,12 +319,16 @@ def bounded(finders: Iterable[Finder], text: str) -> Iterator[SecretSpan]:
     """Let each finder judge what it may; from where one finds too much on, everything is taken for a secret."""
     end = len(text)
     for finder in finders:
+        found = list[SecretSpan]()
         try:
-            yield from finder.find(text, Allowance.of(text))
+            for span in finder.find(text, Allowance.of(text)):
+                found.append(span)
         except TooDenseError as dense:
-            yield SecretSpan(dense.position, end, "SECRET")
+            found = [span for span in found if span.start < dense.position]
+            found.append(SecretSpan(dense.position, end, "SECRET"))
             # From that place on all is taken, so that nothing is left there for the other finders.
             text, end = text[: dense.position], dense.position
+        yield from found
 
 
 def redacted_words(words: Sequence[Any], before: str = "") -> dict[int, str]:
