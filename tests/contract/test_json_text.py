@@ -331,8 +331,8 @@ def test_where_a_value_ends_is_where_its_brackets_are_closed(before: str, openin
     text, depth, at, is_quoted = f"{before}{opening}{after}]]", 0, len(before), False
     while at < len(text):
         if is_quoted:
+            is_quoted = text[at] != '"'
             at += text[at] == "\\"
-            is_quoted = text[at : at + 1] != '"'
         else:
             is_quoted = text[at] == '"'
             depth += (text[at] in "[{") - (text[at] in "]}")
