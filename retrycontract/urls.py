@@ -5,6 +5,7 @@ from django.urls import include, path
 
 from retrycontract.api.routes import api
 
+handler400 = "dashboard.shared.forms.unreadable"
 handler500 = "dashboard.shared.forms.failed"
 
 urlpatterns = [

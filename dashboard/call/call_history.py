@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.utils.html import escape
@@ -307,10 +307,18 @@ def version_of(call: Call, guidance: tuple[Guidance, ...], held: HeldAnswer | No
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
 
+MOST_INDENTED: Final = 2_000_000  # characters; more could not be sent
+
+
 def editable(value: Any) -> str:
-    """Write a JSON value over several lines, hidden characters as escapes that mean the same."""
-    lines = json.dumps(value, ensure_ascii=False, indent=2).split("\n")
-    return "\n".join(visible(line) for line in lines)
+    """Write a JSON value over several lines, hidden characters as escapes that mean the same; a vast one over one."""
+    pieces, left = list[str](), MOST_INDENTED
+    for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(value):
+        pieces.append(piece)
+        left -= len(piece)
+        if left < 0:  # blanks before values of a hundred levels are a hundred times what they set out
+            return visible(json.dumps(value, ensure_ascii=False))
+    return "\n".join(visible(line) for line in "".join(pieces).split("\n"))
 
 
 def _guidance_of(call: Call) -> tuple[Guidance, ...]:

@@ -20,7 +20,6 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.defaults import server_error
 
 from dashboard.shared.responses import LOGIN_FIRST, is_htmx
 from retrycontract.contract.decisions import DEFAULT_GRANT, MAX_GRANT, Decision, DecisionEntry
@@ -41,7 +40,9 @@ FIELDS: Final = {
     "output": "Your output",
     "description": "Your description",
 }
+BAD_REQUEST: Final = 400
 FORBIDDEN: Final = 403
+FAILED: Final = 500
 UNAVAILABLE: Final = 503
 RELOAD_SECONDS: Final = 5
 # What only a child process may check, while none can be started; it stands on the page all the same.
@@ -78,11 +79,19 @@ def out_of_date(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa
     return _give_back(request, "account/out_of_date.html", FORBIDDEN)
 
 
+def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - as Django calls it
+    """Refuse a form or an address that cannot be read, without reading it again."""
+    return HttpResponse(
+        render_to_string("400.html", {"fields": settings.DATA_UPLOAD_MAX_NUMBER_FIELDS}), status=BAD_REQUEST
+    )
+
+
 def failed(request: HttpRequest) -> HttpResponse:
     """Answer what raised: 503 while the database is away, with every word that came; else the page that says 500."""
     error = sys.exception()
     if not isinstance(error, (OperationalError, InterfaceError)):
-        return server_error(request)
+        # Django's own view would read the form once more for its token, and what raised may be the reading.
+        return HttpResponse(render_to_string("500.html"), status=FAILED)
     logger.warning("A page could not be made without the database", extra={"reason": type(error.__cause__).__name__})
     was_sent = request.method == "POST" and not any(name.startswith(UNREPEATABLE) for name in request.POST)
     sent = [(name, value) for name, values in request.POST.lists() for value in values] if was_sent else []

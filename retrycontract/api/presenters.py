@@ -15,9 +15,11 @@ from retrycontract.contract.feedback.tool_result import Provider, ToolResult, fi
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.outputs import Kind
 from retrycontract.store.models import Attempt, Call, Guidance
+from retrycontract.store.sizes import first_within
 from retrycontract.usecases.calls.repeat_request import safe_query
 
 PREFIX = "/api/v1"
+MOST_ATTEMPTS = 1_000  # of a call in one answer
 Form = TypeVar("Form", bound=BaseModel)
 
 
@@ -85,7 +87,11 @@ def summary(found: Call) -> schemas.CallSummary:
     )
 
 
-def call(found: Call) -> schemas.CallOut:
+def call(found: Call, after: int = 0) -> schemas.CallOut:
+    """Give a call with its history behind an attempt, as much of it as one answer holds."""
+    rest = found.attempts.filter(number__gt=after).order_by("number")
+    keys, more = first_within(rest, MOST_ATTEMPTS)
+    attempts = list(rest.filter(pk__in=keys))
     return schemas.CallOut(
         **dict(summary(found)),
         version=found.version.number if found.version else None,
@@ -93,8 +99,9 @@ def call(found: Call) -> schemas.CallOut:
         context=found.context,
         attempts=[
             _of(schemas.AttemptOut, attempt, errors=[_error(data) for data in attempt.errors_json])
-            for attempt in found.attempts.order_by("number")
+            for attempt in attempts
         ],
+        next=f"{PREFIX}/calls/{found.public_id}?after={attempts[-1].number}" if more else None,
         escalations=[
             _of(schemas.EscalationOut, escalation, id=escalation.public_id)
             for escalation in found.escalations.order_by("round")

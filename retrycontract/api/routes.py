@@ -141,9 +141,9 @@ def get_calls(request: HttpRequest, filters: Annotated[schemas.CallFilters, Quer
     response={200: schemas.CallOut, **refusals("not-found", "invalid-request")},
     tags=["calls"],
 )
-def get_call(request: HttpRequest, call_id: str) -> schemas.CallOut:
-    """Read a call with its history; outputs are redacted."""
-    return presenters.call(_call(request, call_id))
+def get_call(request: HttpRequest, call_id: str, after: int = Query(0, ge=0, le=2**31 - 1)) -> schemas.CallOut:
+    """Read a call with its history behind an attempt, up to 4 MB of it; outputs are redacted, and `next` leads on."""
+    return presenters.call(_call(request, call_id), after)
 
 
 @api.get(

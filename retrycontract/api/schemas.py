@@ -301,7 +301,8 @@ class CallOut(CallSummary):
     version: int | None
     schema_hash: str | None
     context: dict[str, Any] | None
-    attempts: list[AttemptOut]
+    attempts: list[AttemptOut] = Field(description="The history, the oldest first; of a long one the beginning.")
+    next: str | None = Field(description="The address of the call with what follows; null where its history ends.")
     escalations: list[EscalationOut]
 
 

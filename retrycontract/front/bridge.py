@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
@@ -42,6 +43,7 @@ TRANSPORT_HEADERS: Final = frozenset({b"transfer-encoding", b"content-length"})
 
 # `Retrycontract-Pending: <bell>; <path to ask again>`: between the application and the front of house only.
 PENDING: Final = b"retrycontract-pending"
+_SESSION: Final = re.compile(rb"(?:^|;)\s*sessionid=([^;]*)")
 
 
 class BodyTooLargeError(Exception):
@@ -119,7 +121,7 @@ class WsgiBridge:
     one thread by default: one writer is quicker than several that fight for SQLite's lock. Of these, what `is_slow`
     tells by method, path and size of the body runs on a third pool. What `turn_of` gives a name runs in one thread with
     all of that name. Of one key no more are handed to the API's pool than keep its threads at work: of a thousand that
-    come at once the others wait outside, so that nobody else queues behind them.
+    come at once the others wait outside, so that nobody else queues behind them. One session has half of the pages'.
     """
 
     def __init__(
@@ -135,8 +137,8 @@ class WsgiBridge:
     ) -> None:
         self._app = wsgi_app
         self._api = ThreadPoolExecutor(api_threads, thread_name_prefix="api")
-        self._of_key = 2 * api_threads
-        self._gates = WeakValueDictionary[bytes, asyncio.Semaphore]()  # of keys that ask just now
+        self._of_key, self._of_session = 2 * api_threads, max(page_threads // 2, 1)
+        self._gates = WeakValueDictionary[bytes, asyncio.Semaphore]()  # of keys and sessions that ask just now
         self._slow = ThreadPoolExecutor(slow_threads, thread_name_prefix="slow")
         self._is_slow = is_slow
         # Nothing there waits for anything but the interpreter, so that more threads would do no more, and take it
@@ -193,12 +195,18 @@ class WsgiBridge:
                 pool = self._turns[turn]
             else:
                 pool = self._slow if self._is_slow(*request) else self._api
-        async with self._gate(scope) if pool is self._api else nullcontext():
+        async with self._gate(scope, pool):
             return await asyncio.get_running_loop().run_in_executor(pool, self._run, scope, body)
 
-    def _gate(self, scope: Scope) -> asyncio.Semaphore:
-        key = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        return self._gates.setdefault(key, asyncio.Semaphore(self._of_key))
+    def _gate(self, scope: Scope, pool: ThreadPoolExecutor) -> AbstractAsyncContextManager[object]:
+        headers = dict(scope["headers"])
+        if pool is self._api:
+            return self._gates.setdefault(headers.get(b"authorization", b""), asyncio.Semaphore(self._of_key))
+        if pool is not self._pages:
+            return nullcontext()
+        session = _SESSION.search(headers.get(b"cookie", b""))
+        who = session[1] if session else str((scope.get("client") or ("",))[0]).encode()
+        return self._gates.setdefault(b"page of " + who, asyncio.Semaphore(self._of_session))
 
     def is_api(self, scope: Scope) -> bool:
         """Tell whether the path, as the application will see it, is the API's."""

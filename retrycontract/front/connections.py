@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 LOOKS_EVERY: Final = 1.0  # seconds between two looks at who takes too long
 MOST_DRAINED: Final = 16_000_000
+# Of a request's head and of its trailers: what an application does with headers grows with the square of their number,
+# and what Python does with a cookie with that of its escapes (`http.cookies` before 3.11.10).
+MOST_HEAD, MOST_HEADERS, MOST_ESCAPES = 65_536, 200, 50
+TOO_MUCH: Final = f"A request may have {MOST_HEADERS} headers of {MOST_HEAD} bytes together, and no cookie of escapes."
 
 Protocol: Any = AutoHTTPProtocol
 
@@ -86,6 +90,9 @@ class GuardedConnection(Protocol):  # type: ignore[misc] # which parser it is de
     reads_body = False
     _address = ""
     _drained = 0  # bytes of a request that has its answer
+    _is_head = hasattr(Protocol, "on_header")  # the other parser, h11, bounds the bytes of a head itself
+    _head = _headers = 0  # bytes and number of those of one request
+    _has_too_much = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Refuse what is one too many before a byte is read."""
@@ -105,7 +112,7 @@ class GuardedConnection(Protocol):  # type: ignore[misc] # which parser it is de
         """Note how far the request has come."""
         if self.since is None and (self.cycle is None or self.cycle.response_complete):
             self.since, self.reads_body = monotonic(), False
-        super().data_received(data)
+        self._feed(data)
         cycle = self.cycle
         if cycle is None or cycle.response_complete:
             # So much lets a client that is still sending see its answer; one that sends without end is never done.
@@ -117,6 +124,47 @@ class GuardedConnection(Protocol):  # type: ignore[misc] # which parser it is de
             self.since, self.reads_body = None, False
         elif not self.reads_body:
             self.since, self.reads_body = monotonic(), True
+
+    def _feed(self, data: bytes) -> None:
+        """Let the parser have what has come, of a head no more than is allowed."""
+        while data and self._is_head:
+            piece, data = data[: MOST_HEAD - self._head + 1], data[MOST_HEAD - self._head + 1 :]
+            self._head += len(piece)
+            super().data_received(piece)
+            if self._is_head and self._head > MOST_HEAD:
+                self._has_too_much = True
+                self.send_400_response(TOO_MUCH)
+            if self.transport.is_closing():
+                return
+        if data:
+            super().data_received(data)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header in; raises ValueError for one too many, which ends the request."""
+        self._headers += 1
+        if self._headers > MOST_HEADERS or (name.lower() == b"cookie" and value.count(b"\\") > MOST_ESCAPES):
+            self._has_too_much = True
+            raise ValueError(TOO_MUCH)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer; what follows is the body."""
+        self._is_head = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Await the next request."""
+        self._is_head, self._head, self._headers = True, 0, 0
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request, or one whose head is too large."""
+        if not self._has_too_much:
+            super().send_400_response(msg)
+            return
+        head = f"content-type: text/plain; charset=utf-8\r\ncontent-length: {len(TOO_MUCH)}\r\nconnection: close"
+        self.transport.write(f"HTTP/1.1 431 Request Header Fields Too Large\r\n{head}\r\n\r\n{TOO_MUCH}".encode())
+        self.transport.close()
 
     def end(self) -> None:
         """Close a connection that took too long; what it had begun is dropped."""

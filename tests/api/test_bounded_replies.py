@@ -10,6 +10,10 @@ from retrycontract.api.presenters import verdict
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.store.models import Agent, Attempt, Call
+from retrycontract.store.sizes import MOST_TOGETHER
+from tests.api.conftest import PREFIX, Door
+from tests.factories import make_call, make_tool
+from tests.usecases.conftest import judge_all
 
 
 def reply_to(mistakes: int, words: int, *, unknown: int = 0, provider_id: str = "c1") -> dict[str, object]:
@@ -57,3 +61,40 @@ def test_warnings_stand_in_more_places_of_a_reply_and_are_cut_earlier() -> None:
     assert isinstance(listed := reply["warnings"], list)
     assert 20 < len(listed) < 100
     assert reply["errors_left_out"] == 401 - 1 - len(listed)
+
+
+LARGE = "x" * 900_000
+
+
+@pytest.mark.django_db
+def test_a_long_history_is_read_a_part_at_a_time(door: Door) -> None:
+    make_tool(door.agent)
+    call = make_call(door.agent, [{"service": 5, "region": LARGE + str(number)} for number in range(10)])
+    judge_all()
+    path: str | None = f"/calls/{call.public_id}"
+    seen, parts = list[int](), list[int]()
+    while path is not None:
+        part = door.get(path).body
+        assert len(json.dumps(part)) < MOST_TOGETHER + 500_000
+        parts.append(len(part["attempts"]))
+        seen += [attempt["number"] for attempt in part["attempts"]]
+        path = part["next"] and part["next"].removeprefix(PREFIX)
+    assert (seen, parts) == ([*range(1, 11)], [4, 4, 2])
+    assert door.get(f"/calls/{call.public_id}?after=99").body["attempts"] == []
+    assert door.get(f"/calls/{call.public_id}?after=-1").status == 422
+
+
+@pytest.mark.django_db
+def test_a_page_of_large_responses_ends_early(door: Door) -> None:
+    make_tool(door.agent, kind="agent_response")
+    for number in range(3):
+        make_call(door.agent, ["{" + LARGE + str(number)] * 3, kind="agent_response", task_id=f"task-{number}")
+    judge_all()
+    path: str | None = "/agent-responses"
+    seen, parts = list[str](), list[int]()
+    while path is not None:
+        part = door.get(path).body
+        parts.append(len(part["responses"]))
+        seen += [line["task_id"] for line in part["responses"]]
+        path = part["next"] and part["next"].removeprefix(PREFIX)
+    assert (seen, parts) == (["task-2"] * 3 + ["task-1"] * 3 + ["task-0"] * 3, [4, 4, 1])

@@ -151,3 +151,11 @@ def test_what_the_operator_edits_means_the_same_and_hides_nothing(value: Any) ->
     text = editable(value)
     assert parse_json(text) == (value, None)
     assert not set("\u202e\u200b\x00\u2028\U000e0041") & set(text)
+
+
+def test_what_indenting_would_multiply_stays_on_one_line() -> None:
+    value = json.loads("[" + ",".join(["[" * 98 + "]" * 98] * 2_000) + "]")
+    text = editable(value)
+    assert len(text) < 1_000_000
+    assert "\n" not in text
+    assert json.loads(text) == value

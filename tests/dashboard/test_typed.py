@@ -89,3 +89,16 @@ def test_a_script_is_told_that_the_session_ended_without_a_page(client: Client) 
     response = client.post(at("/calls/{call}/preview/"), {"text": WORDS}, headers=HTMX)
     assert response.status_code == 401
     assert response.content == b""
+
+
+@pytest.mark.parametrize("path", ["/login/", "/admin/", "/settings/replies/"])
+@pytest.mark.parametrize(
+    ("kind", "sent"),
+    [("; charset=iso-8859-1", b"a=b"), ("; charset=utf-7", b"a=b"), ("", b"&".join([b"a=b"] * 1_001))],
+)
+def test_a_form_that_cannot_be_read_is_refused_in_words(path: str, kind: str, sent: bytes) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.cookies["csrftoken"] = "a" * 32
+    response = browser.post(path, sent, content_type=f"application/x-www-form-urlencoded{kind}")
+    assert response.status_code == 400
+    assert "This request cannot be read" in text_of(response)

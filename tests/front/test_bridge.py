@@ -7,6 +7,8 @@ import http.client
 import json
 import socket
 import threading
+import time
+from threading import Semaphore
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +21,9 @@ from tests.serving.threads import Sent, fetch, http_scope
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
+
+
+MANY = "csrftoken=a; sessionid=one"
 
 
 def echoed(port: int, path: str, **request: Any) -> dict[str, str]:
@@ -248,3 +253,31 @@ def test_of_a_thousand_requests_of_one_key_few_are_before_those_of_another() -> 
     asyncio.run(ask_all())
     assert order.index("one") <= 4
     assert len(order) == 1_001
+
+
+def test_of_many_pages_of_one_person_few_are_before_those_of_another() -> None:
+    order: list[str] = []
+    at_once, most = Semaphore(2), [True]
+
+    def application(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+        most[0] &= environ["HTTP_COOKIE"] != MANY or at_once.acquire(blocking=False)
+        time.sleep(0.01)
+        order.append(environ["HTTP_COOKIE"])
+        if environ["HTTP_COOKIE"] == MANY:
+            at_once.release()
+        start_response("200 OK", [])
+        return [b""]
+
+    async def ask_all() -> None:
+        bridge = WsgiBridge(application, max_body_bytes=LIMIT)
+        scopes = [http_scope("/calls/", headers=((b"cookie", MANY.encode()),))] * 30
+        asked = [asyncio.ensure_future(bridge.ask(scope, b"")) for scope in scopes]
+        await asyncio.sleep(0)  # all have come
+        await bridge.ask(http_scope("/calls/", headers=((b"cookie", b"sessionid=two"),)), b"")
+        await asyncio.gather(*asked)
+        bridge.close()
+
+    asyncio.run(ask_all())
+    assert order.index("sessionid=two") <= 4
+    assert most == [True]
+    assert len(order) == 31

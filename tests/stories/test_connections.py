@@ -6,7 +6,7 @@ import socket
 import stat
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -58,6 +58,44 @@ def test_a_second_request_that_never_ends_is_ended_too(limited: Service) -> None
             assert came, answer
         line.sendall(b"GET /li")
         assert line.recv(4096) == b""
+
+
+GET = b"GET /login/ HTTP/1.1\r\nHost: localhost\r\n"
+TOO_MUCH = {
+    "many headers": GET + b"X: a\r\n" * 201 + b"\r\n",
+    "many headers of many names": GET + b"".join(b"X%d: a\r\n" % number for number in range(300)) + b"\r\n",
+    "a long header": GET + b"X: " + b"a" * 70_000 + b"\r\n\r\n",
+    "a header without an end": GET + b"X: " + b"a" * 3_000_000,
+    "a long address": b"GET /?" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "a cookie of escapes": GET + b'Cookie: sessionid="' + b'\\"' * 20_000 + b'"\r\n\r\n',
+    "a cookie of a few": GET + b'Cookie: sessionid="' + b"\\101" * 60 + b'"\r\n\r\n',
+    "trailers": HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\n" + b"X: a\r\n" * 300 + b"\r\n",
+    "what follows another": GET + b"\r\n" + GET + b"X: a\r\n" * 300 + b"\r\n",
+}
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_a_head_that_is_too_large_is_refused(limited: Service, name: str) -> None:
+    with closing(opened(limited)) as line:
+        answer = b""
+        with suppress(ConnectionError):  # it is closed while we still send
+            line.sendall(TOO_MUCH[name])
+            while came := line.recv(65_536):
+                answer += came
+    assert not answer or b"431 Request Header Fields Too Large" in answer
+    assert answer or name == "a header without an end"
+
+
+def test_many_headers_and_a_long_one_are_taken(limited: Service) -> None:
+    headers = {f"X-{number}": "a" for number in range(150)} | {"X-Long": "a" * 50_000, "Cookie": 'a="\\"\\""'}
+    with closing(opened(limited)) as line:
+        for _ in range(2):  # each request has its own
+            lines = b"".join(f"{name}: {value}\r\n".encode() for name, value in headers.items())
+            line.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\n")
+            answer = b""
+            while b"alive" not in answer:
+                answer += (came := line.recv(4096))
+                assert came, answer
 
 
 def test_a_long_wait_is_no_slow_request(limited: Service) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import sys
@@ -11,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from weakref import ref
 
 import pytest
 from django.db import connection
@@ -24,7 +26,7 @@ from retrycontract.store.models import Attempt
 from retrycontract.store.sealing import seal, unseal_apart
 from retrycontract.usecases.calls.sweep import index_calls
 from retrycontract.usecases.counts.keep_count import WorkUsedUpError, charge, refuse_overdrawn
-from retrycontract.usecases.tools.contracts import pinned
+from retrycontract.usecases.tools.contracts import KEPT_TOGETHER, PinnedContract, pinned
 from retrycontract.usecases.tools.register_tool import register_tool
 from tests.bombs import Bomb, known
 from tests.contract.test_admission_hostile import doubled
@@ -302,3 +304,21 @@ def test_an_escalation_reads_one_output_of_its_call(settings: Settings) -> None:
     failures = [sql["sql"] for sql in queries if re.search(r"^SELECT .* WHERE .*is_valid", sql["sql"])]
     assert failures
     assert not [sql for sql in failures if '"output"' in sql or '"sealed"' in sql]
+
+
+def test_compiled_versions_are_kept_by_what_they_hold_not_by_number() -> None:
+    """190 patterns hold 3 MB; two thousand such versions, of one agent in minutes, would hold 6 GB."""
+    agent = make_agent()
+
+    def register(number: int) -> ref[PinnedContract]:
+        patterns = {f"p{at}": {"pattern": f"^{number:04}{at:04}[a-z]+$"} for at in range(190)}
+        tool = make_tool(agent, "many", {"type": "object", "properties": patterns})
+        assert tool.current_version is not None
+        return ref(pinned(tool, tool.current_version, "tool_call"))
+
+    kept = [register(number) for number in range(130)]
+    gc.collect()
+    held = [found.holds for each in kept if (found := each()) is not None]
+    assert 0 < len(held) < 130
+    assert sum(held) <= KEPT_TOGETHER
+    assert kept[-1]() is not None

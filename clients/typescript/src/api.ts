@@ -37,7 +37,7 @@ export interface paths {
         };
         /**
          * Get Call
-         * @description Read a call with its history; outputs are redacted.
+         * @description Read a call with its history behind an attempt, up to 4 MB of it; outputs are redacted, and `next` leads on.
          */
         get: operations["get_call"];
         put?: never;
@@ -825,8 +825,16 @@ export interface components {
             context: {
                 [key: string]: unknown;
             } | null;
-            /** Attempts */
+            /**
+             * Attempts
+             * @description The history, the oldest first; of a long one the beginning.
+             */
             attempts: components["schemas"]["AttemptOut"][];
+            /**
+             * Next
+             * @description The address of the call with what follows; null where its history ends.
+             */
+            next: string | null;
             /** Escalations */
             escalations: components["schemas"]["EscalationOut"][];
         };
@@ -1811,7 +1819,9 @@ export interface operations {
     };
     get_call: {
         parameters: {
-            query?: never;
+            query?: {
+                after?: number;
+            };
             header?: {
                 /** @description The trace that the request belongs to (W3C Trace Context); stored with an attempt. */
                 traceparent?: string;

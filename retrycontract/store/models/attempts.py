@@ -19,12 +19,13 @@ from retrycontract.contract.webhooks import ResponseStatus, response_status
 from retrycontract.store.fields import JSONText, literals
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.calls import Call, CallQuerySet
+from retrycontract.store.sizes import first_within
 from retrycontract.store.statements import Statement
 from retrycontract.store.transactions import write_turn
 
 LOOKED_AT = 200  # waiting attempts that are looked at together
-# As long as the lease that a worker takes: SQLite then changes the row in place, where it would write the whole of it
-# anew, twice two megabytes for a large output. Whoever reads a lease asks for the state first.
+# As long as a worker's lease: SQLite changes the row in place, where it would write all of it, two megabytes, anew.
+# Whoever reads a lease asks for the state first.
 NO_LEASE: Final = "0" * 32
 MAX_API_ERROR = 300  # characters of why a model could not be asked
 
@@ -311,22 +312,21 @@ class ResponseQuerySet(models.QuerySet["LoggedResponse"]):
         """Keep the replies that are logged so."""
         return self.filter(OF_STATUS[status])
 
-    def page(self, calls: CallQuerySet, *, after: tuple[Call, int] | None, size: int) -> list[LoggedResponse]:
-        """List the first replies of some calls, or those that follow the reply of that number of a call.
+    def page(self, calls: CallQuerySet, *, after: tuple[Call, int] | None, size: int) -> tuple[list[Any], bool]:
+        """List the first replies of some calls, or those that follow the reply of that number; say if there are more.
 
         The calls are found first, by an index of their own, so that no history is sorted: each brings a reply at least.
         """
         rest = self
-        if after is not None:
+        if after is not None:  # the call itself stays in: more replies of it may follow
             call, number = after
-            # The call itself stays in: more replies of it may follow.
             calls = calls.filter(pk__lte=call.pk)
             rest = self.filter(Q(call__lt=call.pk) | Q(number__gt=number))
         replied = calls.filter(
             models.Exists(rest.filter(call=models.OuterRef("pk")).order_by()), kind=Kind.AGENT_RESPONSE
         )
-        found = rest.filter(call__in=replied.order_by("-pk").values("pk")[:size])
-        return list(found.select_related("call__agent").defer("sealed", "feedback")[:size])
+        keys, more = first_within(rest.filter(call__in=replied.order_by("-pk").values("pk")[: size + 1]), size)
+        return list(self.filter(pk__in=keys).select_related("call__agent").defer("sealed", "feedback")), more
 
 
 class ResponseManager(models.Manager["LoggedResponse"]):

@@ -338,9 +338,11 @@ def redacted_places(value: Any, pointer: str = "") -> Iterator[str]:
     """Yield the places of the values that hold a redaction mark."""
     if isinstance(value, dict):
         for key, member in value.items():
-            yield from redacted_places(member, pointers.join(pointer, key))
+            if has_redaction(member):
+                yield from redacted_places(member, pointers.join(pointer, key))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from redacted_places(item, pointers.join(pointer, index))
+            if has_redaction(item):
+                yield from redacted_places(item, pointers.join(pointer, index))
     elif has_redaction(value):
         yield pointer

@@ -52,15 +52,13 @@ def read_agent_responses(filters: ResponseFilters, *, after: str | None, size: i
     log = LoggedResponse.objects.get_queryset().filter(
         **_given(turn=filters.turn, judged_at__gte=filters.since, judged_at__lt=filters.until)
     )
-    found = (log if filters.status is None else log.with_status(filters.status)).page(
+    shown, more = (log if filters.status is None else log.with_status(filters.status)).page(
         Call.objects.filter(**_given(agent=filters.agent, public_id=filters.call_id, tool_name=tool, task_id=task)),
         after=place,
-        # One more than is shown: whether there is one tells whether another page follows.
-        size=size + 1,
+        size=size,
     )
-    shown = tuple(found[:size])
-    following = f"{shown[-1].call.public_id}.{shown[-1].number}" if len(found) > size else ""
-    return ResponseBatch(shown, following)
+    following = f"{shown[-1].call.public_id}.{shown[-1].number}" if more else ""
+    return ResponseBatch(tuple(shown), following)
 
 
 def _given(**wanted: object) -> dict[str, object]:

@@ -20,7 +20,10 @@ from retrycontract.contract.tool import Tool as Contract
 from retrycontract.languages import compiler_of, require_compiler
 from retrycontract.store.models import Tool, ToolVersion
 
-KEPT = 2_048  # versions kept; about 50 kB each at worst
+# What compiled versions hold of memory goes with the time that compiling them takes: 0.15 MB for each millisecond where
+# patterns are many, 0.25 at most. Versions are kept that take two seconds together: a thousand ordinary ones.
+KEPT_TOGETHER = 2.0
+LEAST_OF_ONE = 0.001
 MOST_COMPILING = 0.05  # seconds that all threads of this process may stand still, once for each schema
 
 
@@ -71,6 +74,12 @@ class PinnedContract:
         self.declared = declared
         self.weight = Weight.of(declared.input_schema)
 
+    @property
+    def holds(self) -> float:
+        """Give what it takes of the room for compiled versions, in seconds; one judged apart is not compiled."""
+        seconds = self.weight.compiling / SECOND
+        return LEAST_OF_ONE + (seconds if seconds <= MOST_COMPILING else 0)
+
     @cached_property
     def is_judged_apart(self) -> bool:
         """Tell whether compiling the schema, or judging by it, would hold everybody up: only child processes do it."""
@@ -106,9 +115,10 @@ def pinned(tool: Tool, version: ToolVersion, kind: str) -> PinnedContract:
             Contract(name=tool.name, input_schema=version.judged_by, strict=tool.strict, kind=Kind(kind))
         )
         with _keeping:
-            while len(_kept) >= KEPT:
-                del _kept[next(iter(_kept))]
             _kept[key] = found
+            held = sum(contract.holds for contract in _kept.values())
+            while held > KEPT_TOGETHER:
+                held -= _kept.pop(next(iter(_kept))).holds
     return found
 
 
