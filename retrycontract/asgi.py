@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from retrycontract.front.bridge import WsgiBridge
 from retrycontract.front.connections import allow_many_connections
+from retrycontract.front.memory import keep_small
 from retrycontract.front.probes import Family, Health, Metrics, export_metrics
 from retrycontract.front.request_ids import RequestIds
 from retrycontract.front.waiting import FrontOfHouse, bells
@@ -69,7 +70,7 @@ def _start() -> None:
     allow_many_connections()
     for companion in _companions():
         companion.start()
-    _ends.append(export_metrics(_metrics_reader(_front)))
+    _ends.extend((export_metrics(_metrics_reader(_front)), keep_small()))
 
 
 def _stop() -> None:

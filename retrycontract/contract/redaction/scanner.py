@@ -147,14 +147,9 @@ _LINES = Head(r"(?m)(?:^[ \t]*-[ \t]+\S[^\n]*\n?){2,}")
 _WORD_OF_LINE = re.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
 
 CONTEXT = (
-    *assignments.FINDERS,
-    *neighbours.FINDERS,
-    *file_forms.FINDERS,
-    *surroundings.FINDERS,
-    *program_text.COMMAND_FINDERS,
-    *program_text.FINDERS,
-    MANIFESTS,
-)
+    *assignments.FINDERS, *neighbours.FINDERS, *file_forms.FINDERS, *surroundings.FINDERS,
+    *program_text.COMMAND_FINDERS, *program_text.FINDERS, MANIFESTS,
+)  # fmt: skip
 
 
 class Scanner:
@@ -319,16 +314,14 @@ def bounded(finders: Iterable[Finder], text: str) -> Iterator[SecretSpan]:
     """Let each finder judge what it may; from where one finds too much on, everything is taken for a secret."""
     end = len(text)
     for finder in finders:
-        found = list[SecretSpan]()
+        found, rest = list[SecretSpan](), list[SecretSpan]()
         try:
-            for span in finder.find(text, Allowance.of(text)):
-                found.append(span)
+            found.extend(finder.find(text, Allowance.of(text)))  # what comes before an error stays
         except TooDenseError as dense:
-            found = [span for span in found if span.start < dense.position]
-            found.append(SecretSpan(dense.position, end, "SECRET"))
+            rest = [SecretSpan(dense.position, end, "SECRET")]
             # From that place on all is taken, so that nothing is left there for the other finders.
             text, end = text[: dense.position], dense.position
-        yield from found
+        yield from chain((span for span in found if span.start < end), rest)
 
 
 def redacted_words(words: Sequence[Any], before: str = "") -> dict[int, str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from retrycontract.checking import AT_ONCE, admit_apart
@@ -78,10 +79,10 @@ def replay(tool: Tool, schema: Any) -> Replay:
     admit_apart(schema, key=DESK)
     edited = PinnedContract(Contract(name=tool.name, input_schema=schema, strict=tool.strict, kind=Kind(tool.kind)))
     require_compiler_of(edited.declared)
-    newest = _attempts(_failed_calls(tool, MOST_REPLAYED), is_valid=False)
     calls = Call.objects.filter(tool=tool, tool_name=tool.name).order_by(*IN_BLOCKS).values_list("pk", flat=True)
-    # Attempts are read oldest first, and a call may have several: the last so many are taken, backwards.
-    failures, right = newest[: -MOST_REPLAYED - 1 : -1], _attempts(calls[:MOST_REPLAYED], is_valid=True)[::-1]
+    # A call may have several: of all the last so many are taken.
+    failures = list(_attempts(_failed_calls(tool, MOST_REPLAYED), is_valid=False)[:MOST_REPLAYED])
+    right = list(_attempts(calls[:MOST_REPLAYED], is_valid=True))
     told = [attempt for attempt in failures if not attempt.is_redacted]
     of_schema = [attempt for attempt in told if _is_of_schema(tool, attempt)]
     verdicts = [ChangedOutput(attempt, _errors(attempt, edited)) for attempt in of_schema]
@@ -98,8 +99,9 @@ def replay(tool: Tool, schema: Any) -> Replay:
 
 def last_failed(tool: Tool, number: int) -> list[Attempt]:
     """List the newest failed attempt of each of the last calls of a tool that failed, the newest first."""
-    newest = {attempt.call_id: attempt for attempt in _attempts(_failed_calls(tool, number), is_valid=False)}
-    return sorted(newest.values(), key=lambda attempt: -attempt.call_id)
+    of_call = Attempt.objects.filter(call=OuterRef("call"), is_valid=False).order_by("-number").values("pk")[:1]
+    newest = _attempts(_failed_calls(tool, number), is_valid=False).filter(pk=Subquery(of_call))
+    return list(newest)
 
 
 def _failed_calls(tool: Tool, number: int) -> Iterable[int]:
@@ -107,10 +109,10 @@ def _failed_calls(tool: Tool, number: int) -> Iterable[int]:
     return failed.values_list("pk", flat=True)[:number]
 
 
-def _attempts(calls: Iterable[int], *, is_valid: bool) -> list[Attempt]:
-    """Read the attempts of some calls, oldest first."""
-    found = Attempt.objects.filter(call__in=list(calls), is_valid=is_valid).order_by("call", "number")
-    return list(found.select_related("call__version", "call__agent").defer("feedback", "call__context"))
+def _attempts(calls: Iterable[int], *, is_valid: bool) -> QuerySet[Attempt]:
+    """Find the attempts of some calls, newest first."""
+    found = Attempt.objects.filter(call__in=list(calls), is_valid=is_valid).order_by("-call_id", "-number")
+    return found.select_related("call__version", "call__agent").defer("feedback", "call__context")
 
 
 def _is_of_schema(tool: Tool, attempt: Attempt) -> bool:
