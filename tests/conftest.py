@@ -58,8 +58,10 @@ ABOUT_MS = {"browser": 4_000, "processes": 800, "django_db": 60}  # what a test 
 INSTALLS = frozenset({"node", "python", "litellms_python"})  # into one folder, which two at once would spoil
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """See to it that nothing outlives this run, and that its processes share a first start."""
+    if hasattr(config.option, "rerun_show_tracebacks"):
+        config.option.rerun_show_tracebacks = True  # the second try may fail for what the first one left
     watch_over_this_run()
     shared_folder()
     gc.set_threshold(20_000, 20, 50)  # looks for garbage were a twelfth of the processor time

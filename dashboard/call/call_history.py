@@ -226,7 +226,10 @@ class CallHistory:
     @property
     def is_heavy(self) -> bool:
         """Tell whether the last output that parsed is so long that the form gets it only when it is to be corrected."""
-        return len(escape(self.editable_arguments).encode()) > MOST_EDITED
+        output = self.newest_parsed.output if self.newest_parsed else None
+        # Indenting is slow, and makes nothing shorter.
+        is_long = len(json.dumps(output, ensure_ascii=False)) > MOST_EDITED
+        return is_long or len(escape(self.editable_arguments).encode()) > MOST_EDITED
 
     @property
     def kept_places(self) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
@@ -125,17 +126,21 @@ def render_json(value: Any, errors: Sequence[ValidationError] = (), *, near: boo
     screen goes; where nothing fails, how it begins.
     """
     near = near and is_long(value, errors)
-    written = list(_lines(value, "", 0, "", "", _Marks.of(value, errors, NEAR_STRING if near else MAX_STRING)))
-    lines = _near(written, [FIRST in line for line in written]) if near else written[:MAX_LINES]
-    if not near and len(written) > MAX_LINES:
-        lines.append(_gap(len(written) - MAX_LINES, "more "))
+    marks = _Marks.of(value, errors, NEAR_STRING if near else MAX_STRING)
+    every = list(_lines(value, "", 0, None, "", marks))
+    if near:
+        lines = _near([line.write for line in every], [line.is_first(marks) for line in every])
+    else:
+        lines = [line.write() for line in every[:MAX_LINES]]
+    if not near and len(every) > MAX_LINES:
+        lines.append(_gap(len(every) - MAX_LINES, "more "))
     shown = "".join(lines).replace(FIRST, f'"{BAD}')
     return mark_safe(f'<pre class="json"><code>{shown}</code></pre>')  # noqa: S308 - every part is escaped below
 
 
 def is_long(value: Any, errors: Sequence[ValidationError] = ()) -> bool:
     """Tell whether a value has more lines, or longer ones, than are shown near its failing places."""
-    lines = list(islice(_lines(value, "", 0, "", "", _Marks.of(value, errors)), MOST_NEAR + 1))
+    lines = [line.write() for line in islice(_lines(value, "", 0, None, "", _Marks.of(value, errors)), MOST_NEAR + 1)]
     return len(lines) > MOST_NEAR or _size(lines) > NEAR_TEXT
 
 
@@ -144,19 +149,22 @@ def is_long_text(text: str) -> bool:
     return _size([text]) > NEAR_TEXT or text.count("\n") > 2 * MOST_NEAR
 
 
-def _near(written: list[str], fails: Sequence[bool]) -> list[str]:
-    """Keep the beginning, and the failing lines with their neighbours, until there are enough."""
-    kept = set(range(min(HEAD, len(written))))
-    for index, is_failing in enumerate(fails if any(fails) else [True] * len(written)):
-        if is_failing and len(kept) < MOST_NEAR and _size(written[one] for one in kept) < NEAR_TEXT:
+def _near(every: Sequence[Callable[[], str]], fails: Sequence[bool]) -> list[str]:
+    """Write the beginning, and the failing lines with their neighbours, until there are enough."""
+    written = {index: write() for index, write in enumerate(every[:HEAD])}
+    for index, is_failing in enumerate(fails if any(fails) else [True] * len(every)):
+        if len(written) >= MOST_NEAR or _size(written.values()) >= NEAR_TEXT:
+            break
+        if is_failing:
             # Whole neighbourhoods, so that the last one may go beyond the bound by some lines.
-            kept.update(range(max(index - BESIDE, 0), min(index + BESIDE + 1, len(written))))
+            around = range(max(index - BESIDE, 0), min(index + BESIDE + 1, len(every)))
+            written |= {one: every[one]() for one in around if one not in written}
     lines: list[str] = []
     before = -1
-    for index in [*sorted(kept), len(written)]:
+    for index in [*sorted(written), len(every)]:
         if index - before > 1:
             lines.append(_gap(index - before - 1))
-        if index < len(written):
+        if index < len(every):
             lines.append(written[index])
         before = index
     return lines
@@ -186,23 +194,37 @@ def _more(left: int) -> str:
     return f'… <span class="jmore">{left:,} more character{"" if left == 1 else "s"}</span> ' if left else ""
 
 
-def _lines(value: Any, pointer: str, depth: int, key: str, comma: str, marks: _Marks) -> Iterator[str]:
-    errors = marks.at.get(pointer, [])
+class _Line(NamedTuple):
+    """Hold a line that is to be written: of a million few are shown."""
+
+    errors: list[ValidationError]
+    write: Callable[[], str]
+
+    def is_first(self, marks: _Marks) -> bool:
+        """Tell whether it has the first error of those that are alike."""
+        return any(id(error) in marks.first for error in self.errors)
+
+
+def _lines(value: Any, pointer: str, depth: int, name: str | None, comma: str, marks: _Marks) -> Iterator[_Line]:
+    errors, most = marks.at.get(pointer, []), marks.most
     if isinstance(value, dict | list) and (value or pointer in marks.missing):
         opening, closing = "{}" if isinstance(value, dict) else "[]"
-        yield _line(depth, f"{key}{opening}", errors, marks)
+        yield _Line(errors, lambda: _line(depth, f"{_key(name, most)}{opening}", errors, marks))
         names: Iterable[str | int] = value if isinstance(value, dict) else range(len(value))
         last = len(value) - 1
-        for index, name in enumerate(names):
-            its_key, member = _key(name, marks.most) if isinstance(name, str) else "", value[name]  # type: ignore[index]  # each has its own
-            its_comma = "," if index < last else ""
-            yield from _lines(member, pointers.join(pointer, name), depth + 1, its_key, its_comma, marks)
+        for index, its_name in enumerate(names):
+            key, its_comma = its_name if isinstance(its_name, str) else None, "," if index < last else ""
+            yield from _lines(value[its_name], pointers.join(pointer, its_name), depth + 1, key, its_comma, marks)  # type: ignore[index]  # each has its own
         for error in marks.missing.get(pointer, []):
-            lacking = f'{_key(pointers.last(error.field_path), marks.most)}<span class="jmissing">missing</span>'
-            yield _line(depth + 1, lacking, [error], marks, missing=True)
-        yield _line(depth, f"{closing}{comma}", [], marks)
+            yield _Line([error], partial(_missing, depth + 1, error, marks))
+        yield _Line([], lambda: _line(depth, f"{closing}{comma}", [], marks))
     else:
-        yield _line(depth, f"{key}{_scalar(value, marks.most)}{comma}", errors, marks)
+        yield _Line(errors, lambda: _line(depth, f"{_key(name, most)}{_scalar(value, most)}{comma}", errors, marks))
+
+
+def _missing(depth: int, error: ValidationError, marks: _Marks) -> str:
+    lacking = f'{_key(pointers.last(error.field_path), marks.most)}<span class="jmissing">missing</span>'
+    return _line(depth, lacking, [error], marks, missing=True)
 
 
 def _line(depth: int, content: str, errors: list[ValidationError], marks: _Marks, *, missing: bool = False) -> str:
@@ -218,7 +240,9 @@ def _line(depth: int, content: str, errors: list[ValidationError], marks: _Marks
     return f'<span class={kind}{gone}">{indent}{content} <span class="jcode">{codes}</span>\n</span>'
 
 
-def _key(name: str, most: int) -> str:
+def _key(name: str | None, most: int) -> str:
+    if name is None:
+        return ""
     shown, more = _inside(name, most)
     return f'<span class="jk">&quot;<bdi>{shown}</bdi>&quot;</span>{more}: '
 
@@ -293,7 +317,8 @@ def render_source(text: str, language: str = "", failing: Collection[int] = (), 
     for number, html, is_failing in zip(numbers, _coloured(lines, language), fails, strict=True):
         bad = ' sbad"><span class="vh">Failing line: </span' if is_failing else '"'
         written.append(f'<span data-line="{number}" class="sline{bad}><bdi>{html}</bdi>\n</span>')
-    body = "".join(_near(written, fails) if near else written) + _more(len(text) - len(begin))
+    shown = _near([partial(str, line) for line in written], fails) if near else written
+    body = "".join(shown) + _more(len(text) - len(begin))
     return mark_safe(f'<pre class="text source"><code>{body}</code></pre>')  # noqa: S308 - every token is escaped
 
 

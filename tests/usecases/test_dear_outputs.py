@@ -311,7 +311,7 @@ def test_compiled_versions_are_kept_by_what_they_hold_not_by_number() -> None:
     agent = make_agent()
 
     def register(number: int) -> ref[PinnedContract]:
-        patterns = {f"p{at}": {"pattern": f"^{number:04}{at:04}[a-z]+$"} for at in range(190)}
+        patterns = {f"p{at}": {"pattern": f"^{number:016}{at:016}[a-z]+$"} for at in range(190)}
         tool = make_tool(agent, "many", {"type": "object", "properties": patterns})
         assert tool.current_version is not None
         return ref(pinned(tool, tool.current_version, "tool_call"))

@@ -288,6 +288,7 @@ QUIET = {
     "log_in.begin_login": "counts, and those that count no more; what follows from the count is told",
     "recount.fold_rollups": "the same counts in fewer rows",
     "recount.sum_up_counts": "the same counts, summed up",
+    "repeat_request._begin": "that an answer was begun, until it is there",
     "repeat_request.answer_in_steps": "what an answer was, for a day",
     "repeat_request.answer_once": "what an answer was, for a day",
     "repeat_request._forget_batch": "the same, after a day",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Self, overload
+from time import monotonic, sleep
+from typing import Any, Final, Self, overload
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from retrycontract.contract.redaction.sanitizer import elide_middle, redacted_ends, visible
 from retrycontract.store.models import Agent, Attempt, IdempotencyKey, LostRaceError
@@ -76,6 +78,8 @@ def opened_identifier(sealed: str) -> str | None:
 
 
 BEGUN: dict[str, Any] = {}  # the answer of a request that is under way; no other is empty
+PATIENCE: Final = timedelta(seconds=10)  # with one that is under way elsewhere; a longer one may have died
+LOOKS_EVERY: Final = 0.05  # seconds
 BATCH = 1_000  # keys that are forgotten at once
 
 
@@ -159,24 +163,33 @@ def answer_once(
     return found.answer
 
 
+def _begin(agent: Agent, key: RequestKey, now: datetime) -> bool:
+    """Keep a key for a request that begins; False for one that begins elsewhere."""
+    with write_transaction():
+        try:
+            with transaction.atomic():
+                _create(agent, key, now, answer=BEGUN)
+        except IntegrityError:
+            return False
+    return True
+
+
 def answer_in_steps(agent: Agent, key: RequestKey | None, answer: Callable[[], Any], *, now: datetime) -> Any:
     """Give the remembered answer, else make one in several transactions, and remember it.
 
-    What `answer` does may be done again: where the service ends in its midst, and by the same request at the same
-    moment; all are told the same. Raises IdempotencyConflictError for another request's key before anything is done.
+    What `answer` does may be done again, where the service ended in its midst: the same request at the same moment
+    waits for the first, a while. All are told the same. Raises IdempotencyConflictError for another request's key
+    before anything is done.
     """
     if key is None:
         return answer()
-    found = _find(agent, key)
-    if found is None:
-        with write_transaction():
-            try:
-                with transaction.atomic():
-                    found = _create(agent, key, now, answer=BEGUN)
-            except IntegrityError:
-                found = _find(agent, key)
-    if found is not None and found.answer != BEGUN:
-        return found.answer
+    given_up = monotonic() + PATIENCE.total_seconds()
+    while (found := _find(agent, key)) is not None or not _begin(agent, key, now):
+        if found is not None and found.answer != BEGUN:
+            return found.answer
+        if found is not None and (monotonic() > given_up or timezone.now() - found.created_at > PATIENCE):
+            break
+        sleep(LOOKS_EVERY)
     same = {"agent": agent, "key_hash": key.key_hash, "request_hash": key.request_hash}
     begun = IdempotencyKey.objects.filter(**same, answer=BEGUN)
     try:
