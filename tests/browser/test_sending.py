@@ -197,6 +197,7 @@ def test_without_a_connection_an_answer_waits_and_goes_by_itself(site: Site) -> 
     page = site.page
     site.open(call)
     page.locator("#id_text").fill("Use eu-west-1.")
+    expect(page.locator("#preview")).to_contain_text("> Use eu-west-1.")  # the scripts are there
     page.context.set_offline(True)
     page.get_by_role("button", name="Send answer").click()
     expect(page.get_by_text("sent when it is back")).to_be_visible()
