@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
@@ -62,7 +63,10 @@ class BoundedPaginator(_Paginator):
 
     @cached_property
     def count(self) -> int:
-        counted = cast(QuerySet[Any], self.object_list)[: MAX_COUNTED + 1].count()
+        try:
+            counted = cast(QuerySet[Any], self.object_list)[: MAX_COUNTED + 1].count()
+        except (ValueError, OverflowError) as error:  # an address asks for the year 99999
+            raise IncorrectLookupParameters(error) from error
         return AtLeast(MAX_COUNTED) if counted > MAX_COUNTED else counted
 
 

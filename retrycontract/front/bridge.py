@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
@@ -43,7 +42,6 @@ TRANSPORT_HEADERS: Final = frozenset({b"transfer-encoding", b"content-length"})
 
 # `Retrycontract-Pending: <bell>; <path to ask again>`: between the application and the front of house only.
 PENDING: Final = b"retrycontract-pending"
-_SESSION: Final = re.compile(rb"(?:^|;)\s*sessionid=([^;]*)")
 
 
 class BodyTooLargeError(Exception):
@@ -199,14 +197,14 @@ class WsgiBridge:
             return await asyncio.get_running_loop().run_in_executor(pool, self._run, scope, body)
 
     def _gate(self, scope: Scope, pool: ThreadPoolExecutor) -> AbstractAsyncContextManager[object]:
-        headers = dict(scope["headers"])
         if pool is self._api:
-            return self._gates.setdefault(headers.get(b"authorization", b""), asyncio.Semaphore(self._of_key))
+            key = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+            return self._gates.setdefault(key, asyncio.Semaphore(self._of_key))
         if pool is not self._pages:
             return nullcontext()
-        session = _SESSION.search(headers.get(b"cookie", b""))
-        who = session[1] if session else str((scope.get("client") or ("",))[0]).encode()
-        return self._gates.setdefault(b"page of " + who, asyncio.Semaphore(self._of_session))
+        address = str((scope.get("client") or ("",))[0])
+        who = f"page of {_session(scope) or address}".encode()
+        return self._gates.setdefault(who, asyncio.Semaphore(self._of_session))
 
     def is_api(self, scope: Scope) -> bool:
         """Tell whether the path, as the application will see it, is the API's."""
@@ -246,6 +244,15 @@ class WsgiBridge:
             return _response(status, b"text/plain; charset=utf-8", f"{problem['detail']}\n".encode())
         document = {"type": f"urn:retrycontract:problem:{code}", "status": status, "code": code, **problem}
         return _response(status, b"application/problem+json", json.dumps(document).encode())
+
+
+def _session(scope: Scope) -> str:
+    """Give the session of a request's cookies as Django will read it, or nothing; one has one spelling only."""
+    cookies = b";".join(value for name, value in scope["headers"] if name == b"cookie").decode("latin-1")
+    pairs = (pair.partition("=") for pair in cookies.split(";"))
+    sessions = [value.strip() for name, _, value in pairs if name.strip() == "sessionid"]
+    # In quotes it might be written in many ways, each of which would have threads of its own.
+    return sessions[-1] if sessions and sessions[-1].isalnum() else ""
 
 
 def _response(status: int, content_type: bytes, body: bytes) -> Response:

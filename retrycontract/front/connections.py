@@ -25,7 +25,10 @@ MOST_DRAINED: Final = 16_000_000
 # Of a request's head and of its trailers: what an application does with headers grows with the square of their number,
 # and what Python does with a cookie with that of its escapes (`http.cookies` before 3.11.10).
 MOST_HEAD, MOST_HEADERS, MOST_ESCAPES = 65_536, 200, 50
-TOO_MUCH: Final = f"A request may have {MOST_HEADERS} headers of {MOST_HEAD} bytes together, and no cookie of escapes."
+TOO_MUCH: Final = (
+    f"A request may have {MOST_HEADERS} headers, {MOST_HEAD} bytes before its body, and {MOST_ESCAPES} backslashes in"
+    " its cookies. Send fewer and shorter ones."
+)
 
 Protocol: Any = AutoHTTPProtocol
 

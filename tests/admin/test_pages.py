@@ -372,3 +372,9 @@ def test_times_are_written_as_the_desk_writes_them(admin: Client, answered: Call
         assert f"{at:%Y-%m-%d %H:%M:%S} UTC" in body
     american = re.compile(r"\b(?:[ap]\.m\.|noon|midnight)|\b[A-Z][a-z]{2,8}\.? \d{1,2}, \d{4}")
     assert {path: american.findall(body) for path, body in pages.items() if american.search(body)} == {}
+
+
+@pytest.mark.parametrize("year", ["99999", "0", "-1"])
+def test_a_year_that_there_is_not_is_taken_out_of_the_address(admin: Client, answered: Call, year: str) -> None:
+    response = admin.get(f"/admin/retrycontract/call/?created_at__year={year}", follow=True)
+    assert (response.status_code, response.redirect_chain) == (200, [("/admin/retrycontract/call/?e=1", 302)])

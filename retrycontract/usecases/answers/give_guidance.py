@@ -334,15 +334,19 @@ def _differences(value: Any, redacted: Any, pointer: str = "") -> Iterator[str]:
         yield pointer or ROOT
 
 
-def redacted_places(value: Any, pointer: str = "") -> Iterator[str]:
+def redacted_places(value: Any) -> Iterator[str]:
     """Yield the places of the values that hold a redaction mark."""
-    if isinstance(value, dict):
-        for key, member in value.items():
-            if has_redaction(member):
-                yield from redacted_places(member, pointers.join(pointer, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            if has_redaction(item):
-                yield from redacted_places(item, pointers.join(pointer, index))
-    elif has_redaction(value):
-        yield pointer
+    # A place is a chain of steps, written as a pointer only where a mark is: a million values have few.
+    pending: list[tuple[Any, Any]] = [(value, None)]
+    while pending:
+        item, place = pending.pop()
+        if isinstance(item, dict):
+            pending.extend((member, (place, key)) for key, member in reversed(item.items()))
+        elif isinstance(item, list):
+            pending.extend((item[index], (place, index)) for index in reversed(range(len(item))))
+        elif isinstance(item, str) and has_redaction(item):
+            steps = list[str | int]()
+            while place is not None:
+                place, step = place
+                steps.append(step)
+            yield pointers.from_tokens(reversed(steps))

@@ -187,7 +187,7 @@ def answer_in_steps(agent: Agent, key: RequestKey | None, answer: Callable[[], A
     while (found := _find(agent, key)) is not None or not _begin(agent, key, now):
         if found is not None and found.answer != BEGUN:
             return found.answer
-        if found is not None and (monotonic() > given_up or timezone.now() - found.created_at > PATIENCE):
+        if monotonic() > given_up or (found is not None and timezone.now() - found.created_at > PATIENCE):
             break
         sleep(LOOKS_EVERY)
     same = {"agent": agent, "key_hash": key.key_hash, "request_hash": key.request_hash}
