@@ -85,50 +85,14 @@ class Doorkeeper:
         self._timer = asyncio.get_running_loop().call_later(LOOKS_EVERY, self._look) if self._open else None
 
 
-class GuardedConnection(Protocol):  # type: ignore[misc] # which parser it is depends on what is installed
-    """Serve one connection as uvicorn does, under a doorkeeper's limits."""
+class BoundedHead(Protocol):  # type: ignore[misc] # which parser it is depends on what is installed
+    """Serve one connection as uvicorn does, and refuse a request whose head or trailers are too large."""
 
-    doorkeeper: Doorkeeper
-    since: float | None = None  # when it began to say what it wants; nothing while it is answered
-    reads_body = False
-    _address = ""
-    _drained = 0  # bytes of a request that has its answer
     _is_head = hasattr(Protocol, "on_header")  # the other parser, h11, bounds the bytes of a head itself
     _head = _headers = 0  # bytes and number of those of one request
     _has_too_much = False
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
-        """Refuse what is one too many before a byte is read."""
-        super().connection_made(transport)
-        peer = transport.get_extra_info("peername")
-        self._address = str(peer[0]) if isinstance(peer, tuple) else ""
-        self.since = monotonic()
-        if not self.doorkeeper.admit(self, self._address):
-            transport.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Count the connection out."""
-        self.doorkeeper.forget(self, self._address)
-        super().connection_lost(exc)
-
     def data_received(self, data: bytes) -> None:
-        """Note how far the request has come."""
-        if self.since is None and (self.cycle is None or self.cycle.response_complete):
-            self.since, self.reads_body = monotonic(), False
-        self._feed(data)
-        cycle = self.cycle
-        if cycle is None or cycle.response_complete:
-            # So much lets a client that is still sending see its answer; one that sends without end is never done.
-            self._drained += len(data) if cycle is not None and cycle.more_body else -self._drained
-            if self._drained > MOST_DRAINED:
-                self.end()
-            return
-        if not cycle.more_body:
-            self.since, self.reads_body = None, False
-        elif not self.reads_body:
-            self.since, self.reads_body = monotonic(), True
-
-    def _feed(self, data: bytes) -> None:
         """Let the parser have what has come, of a head no more than is allowed."""
         while data and self._is_head:
             piece, data = data[: MOST_HEAD - self._head + 1], data[MOST_HEAD - self._head + 1 :]
@@ -168,6 +132,47 @@ class GuardedConnection(Protocol):  # type: ignore[misc] # which parser it is de
         head = f"content-type: text/plain; charset=utf-8\r\ncontent-length: {len(TOO_MUCH)}\r\nconnection: close"
         self.transport.write(f"HTTP/1.1 431 Request Header Fields Too Large\r\n{head}\r\n\r\n{TOO_MUCH}".encode())
         self.transport.close()
+
+
+class GuardedConnection(BoundedHead):
+    """Serve one connection as uvicorn does, under a doorkeeper's limits."""
+
+    doorkeeper: Doorkeeper
+    since: float | None = None  # when it began to say what it wants; nothing while it is answered
+    reads_body = False
+    _address = ""
+    _drained = 0  # bytes of a request that has its answer
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Refuse what is one too many before a byte is read."""
+        super().connection_made(transport)
+        peer = transport.get_extra_info("peername")
+        self._address = str(peer[0]) if isinstance(peer, tuple) else ""
+        self.since = monotonic()
+        if not self.doorkeeper.admit(self, self._address):
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Count the connection out."""
+        self.doorkeeper.forget(self, self._address)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Note how far the request has come."""
+        if self.since is None and (self.cycle is None or self.cycle.response_complete):
+            self.since, self.reads_body = monotonic(), False
+        super().data_received(data)
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete:
+            # So much lets a client that is still sending see its answer; one that sends without end is never done.
+            self._drained += len(data) if cycle is not None and cycle.more_body else -self._drained
+            if self._drained > MOST_DRAINED:
+                self.end()
+            return
+        if not cycle.more_body:
+            self.since, self.reads_body = None, False
+        elif not self.reads_body:
+            self.since, self.reads_body = monotonic(), True
 
     def end(self) -> None:
         """Close a connection that took too long; what it had begun is dropped."""

@@ -90,8 +90,7 @@ class ScaledService(Service):
         self.port = self.ports[0]
 
     def _new_web(self, port: int) -> subprocess.Popen[bytes]:
-        command = self._python("-m", "uvicorn", "retrycontract.asgi:application", "--port", str(port))
-        return self._start(*command, "--lifespan", "on", "--no-access-log", "--log-level", "warning")
+        return self._start(*self._python("-m", "retrycontract", "web", "--port", str(port)))
 
     def _start_worker(self, number: int) -> subprocess.Popen[bytes]:
         command = [
