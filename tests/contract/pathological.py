@@ -58,6 +58,11 @@ UNITS = {
     "names between commas": "pass,", "weak names between commas": "key,KEY,", "weak names of escapes": "%3DKEY",
     "names of a walrus": "(auth:=", "types without end": "secretCookie:", "branches without end": ":elseKEY",
     "quotes after names": 'Cookie": ', "loud names": "KEY", "equal signs": "=", "question marks": "?:",
+    "titles": "\n密码", "flags beside foreign names": "--password value密码是",
+    "identifiers behind a verb": "passwd8f14e45f-ceea-467f-a9c4-0e2b1d5a7c33 ",
+    "identifiers beside names": "8f14e45f-ceea-467f-a9c4-0e2b1d5a7c33 key密码", "a name without an end": "密码\u0301",
+    "names of several values": "\nkey,KEY,key=a1B2c3D4e5F6 \\%22",
+    "escapes between marks": '?:[REDACTED: TOKEN]пароль4111111111111112 Cookie\\"%key,KEY,u:p@',
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -14,11 +15,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import retrycontract
 from retrycontract.contract.redaction import scan_copies
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, has_redaction, visible
 from tests.contract.pathological import TEXTS as TEXTS_OF_ANY_SIZE
+from tests.contract.pathological import UNITS, mixtures
 from tests.contract.pathological import VALUES as VALUES_OF_ANY_SIZE
-from tests.contract.pathological import mixtures
 
 SANITIZER = ValueSanitizer()
 PLANTED = "ghp_" + "a1B2c3D4e" * 4
@@ -227,6 +229,26 @@ def test_the_time_grows_no_faster_than_the_text(name: str) -> None:
     # Quadratic work would take 64 times as long; 20 ms are forgiven a small text that takes next to none.
     large = min(seconds(4 * LARGE) for _ in range(3))
     assert large < 24 * min(seconds(4 * SMALL) for _ in range(3)) + 0.02
+
+
+@pytest.mark.soak
+def test_no_text_takes_many_times_what_program_text_takes() -> None:
+    """What grows with the text may still be dear for each character: of any unit, and of mixtures of a few."""
+    size = 500_000
+
+    def seconds(unit: str) -> float:
+        text = (unit * (size // len(unit) + 1))[:size]
+        started = time.process_time()
+        SANITIZER.redact(text)
+        return time.process_time() - started
+
+    package = Path(retrycontract.__file__).parent
+    sources = "".join(path.read_text(encoding="utf-8") for path in sorted(package.glob("contract/**/*.py")))
+    ordinary = min(seconds(sources) for _ in range(3))
+    slowest = [unit for unit in [*UNITS.values(), *mixtures(300)] if seconds(unit) > 5 * ordinary]
+    # Machines are shared: what is in doubt is timed again.
+    ratios = {unit: min(seconds(unit) for _ in range(3)) / ordinary for unit in slowest}
+    assert {unit: ratio for unit, ratio in ratios.items() if ratio > 7} == {}
 
 
 @pytest.mark.soak

@@ -47,7 +47,7 @@ _ASSIGNMENT = rf"(?i)({SECRET_NAME})({CLOSERS}{SPACE})({OPERATOR})"
 _ASSIGNING = Head(rf"(?i)(?:{NAME_WORDS})[\w.$-]*{TAIL_OF_NAME}{SIGN}")
 # Few texts have more names of the first kind than so many, and one more for so many characters: `"key":` in each row of
 # a table. Behind them only names count that say for sure what they name.
-MOST_NAMES, CHARACTERS_A_NAME = 2_000, 500
+MOST_NAMES, CHARACTERS_A_NAME = 1_500, 1_000
 _SURELY_ASSIGNING = rf"(?i){SURE_ENDING}[0-9]*{SIGN}"
 # A name without a blank, and what stands behind it; the other names are read as they were described.
 _PLAIN_NAME = re.compile(rf"(?i)({KIND_OF_NAME}?[\w.$@-]+{TAIL_OF_NAME})({CLOSERS}{SPACE})({OPERATOR})")
@@ -85,7 +85,7 @@ QUOTES_BEFORE_COMMA = ('"', "'", "`", '\\"')
 def find_assignments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `name = value`, `"name": "value"`, `?name=value`, `name: value` and their relatives."""
     taken = [0]
-    for find in _assignments(text, taken):
+    for find in _assignments(text, taken, allowance):
         name, (start, end) = find[1], find.span(0)
         verdict, targets = judge(name), None
         if name.casefold() == "pass" and (before := _WORD_BEFORE.search(text, max(start - LONGEST_NAME, 0), start)):
@@ -112,19 +112,24 @@ def find_assignments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             yield span
 
 
-# In longer names the steps back of a pattern of Python would add up.
-LONGEST_READ = 300
+# In longer names the steps back of a pattern of Python would add up, and RE2 takes half a second for 1 MB of them.
+LONGEST_READ = 80
 
 
-def _assignments(text: str, taken: list[int]) -> Iterator[Found]:
+def _assignments(text: str, taken: list[int], allowance: Allowance) -> Iterator[Found]:
     """Give each name with a sign of assignment behind it that starts behind the place in `taken`."""
     encoded, pattern = text.encode(), compiled(_ASSIGNING.pattern, captures=False)
     left = MOST_NAMES + len(text) // CHARACTERS_A_NAME
     while found := pattern.search(encoded, taken[0]):
+        word, end = found.span()
         if not (left := left - 1):
             pattern = compiled(_SURELY_ASSIGNING, captures=False)
-        word, end = found.span()
+        elif left < 0:
+            allowance.look(word)
         start = _name_start(text, word, taken[0])
+        if end - start > LONGEST_READ and not allowance.reads(end - start):
+            start = end - LONGEST_READ
+            word = max(word, start)
         find = _read_assignment(text, encoded, start, word, end)
         if find is None:
             # What follows this name does not assign; with its last letters, as in `my_secret key =`, the next one may.
@@ -297,6 +302,7 @@ def _parallel(text: str, targets: re.Match[str], allowance: Allowance) -> Iterat
     """Judge each value of `user, password = "ana", "…"` beside its own name."""
     position = targets.end()
     for name in targets[1].split(","):
+        allowance.look(position)
         verdict, literal = judge(name.strip()), read_literal(text, position)
         beside = Assignment(name.strip(), "=", spaced=True, starts_line=True)
         if verdict.mark and literal and literal.quoted and is_secret_literal(literal, verdict, beside, allowance):
@@ -342,13 +348,13 @@ def _starts_line(text: str, start: int) -> bool:
 
 def find_named(head: Head, operator: str, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `--password value`, `npm config set name value`, and `value: …` behind `name: API_TOKEN`."""
-    for find in head.all(text):
+    for find in head.all(text, allowance):
         yield from _named(text, find, allowance, operator=operator)
 
 
 def find_elements(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `<apiToken>value</apiToken>`, and `<key>apiToken</key><string>value</string>` of property lists."""
-    for find in head.all(text):
+    for find in head.all(text, allowance):
         start, end = find.span(2)
         yield from _named(text, find, allowance, literal=Literal(text[start:end], start, end, quoted=True))
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import islice
 from typing import Any, NamedTuple
 
 import re2
@@ -16,9 +17,13 @@ import re2
 MOST_JUDGED = 500
 CHARACTERS_EACH = 2000
 MOST_JUDGED_IN_SHORT, CHARACTERS_EACH_IN_SHORT = 100, 50
+# What only might lead to one is looked at so many times as often.
+LOOKS_A_JUDGEMENT = 3
 # Of the values beside names that may be harmless, such as `key`, so many characters are weighed, and each value as so
 # many at least; behind that a mere mixture of letters and digits decides, for weighing all of 1 MB would take seconds.
-MOST_WEIGHED, LEAST_OF_ONE = 200_000, 100
+MOST_WEIGHED, LEAST_OF_ONE = 150_000, 100
+# Of names that are longer than any so many characters are read whole.
+MOST_READ = 50_000
 
 
 @cache
@@ -74,7 +79,9 @@ class Allowance:
 
     most: int
     precise: int = MOST_WEIGHED
+    whole: int = MOST_READ
     judged: list[int] = field(default_factory=list)  # where they stand
+    seen: list[int] = field(default_factory=list)
 
     @classmethod
     def of(cls, text: str) -> Allowance:
@@ -83,11 +90,23 @@ class Allowance:
 
     def spend(self, position: int) -> None:
         """Count one more; raises TooDenseError when it is one too many."""
-        self.judged.append(position)
-        if len(self.judged) > self.most:
+        self._count(self.judged, position, 1)
+
+    def look(self, position: int) -> None:
+        """Count one more that is looked at, most of which are none; raises TooDenseError when it is one too many."""
+        self._count(self.seen, position, LOOKS_A_JUDGEMENT)
+
+    def _count(self, places: list[int], position: int, times: int) -> None:
+        places.append(position)
+        if len(places) > times * self.most:
             # What is left of the text is shorter, which allows for less: it must not be too dense at another look.
-            fits = (place for count, place in reversed([*enumerate(self.judged)]) if count <= _most_judged(place))
+            fits = (place for count, place in reversed([*enumerate(places)]) if count <= times * _most_judged(place))
             raise TooDenseError(next(fits, 0))
+
+    def reads(self, size: int) -> bool:
+        """Count one very long name; say whether it may still be read whole."""
+        self.whole -= size
+        return self.whole >= 0
 
     def weighs(self, text: str) -> bool:
         """Count one value beside a weak name; say whether it may still be looked at closely."""
@@ -112,22 +131,47 @@ class Find:
         return start, end
 
 
+# Behind so many matches Python's own engine goes on where it may: each costs a fifth of what the wrapper of RE2 takes,
+# but to look for them takes ten times as long.
+FEW_MATCHES = 2_000
+
+
+def _matches_of(pattern: str, common: str | None, written: bytes) -> Iterator[Any]:
+    """Give every match; `common` is the pattern for Python's own engine, with no repetition that goes back far."""
+    matches = compiled(pattern).finditer(written)
+    if common is None:
+        yield from matches
+        return
+    last = None
+    for last in islice(matches, FEW_MATCHES):
+        yield last
+    if last is not None:
+        yield from _with_bounds(common).finditer(written, last.end())
+
+
 class Head:
     """Find what a pattern describes; linear in the text, for RE2 does not go back."""
 
-    __slots__ = ("pattern",)
+    __slots__ = ("_common", "pattern")
 
-    def __init__(self, pattern: str) -> None:
-        self.pattern = pattern
+    def __init__(self, pattern: str, *, common: str | None = None) -> None:
+        """Take a pattern, and the same for Python's own engine where a text may hold very many matches."""
+        self.pattern, self._common = pattern, common
 
-    def all(self, text: str) -> Iterator[Find]:
-        """Give every match in an ASCII text."""
-        for match in compiled(self.pattern).finditer(text.encode()):
+    def each(self, text: str) -> Iterator[Find]:
+        """Give every match in an ASCII text, however many there are."""
+        for match in _matches_of(self.pattern, self._common, text.encode()):
             yield Find(text, match)
+
+    def all(self, text: str, allowance: Allowance) -> Iterator[Find]:
+        """Give every match, most of which lead to nothing."""
+        for find in self.each(text):
+            allowance.look(find.span(0)[0])
+            yield find
 
     def telling(self, text: str, allowance: Allowance) -> Iterator[Find]:
         """Give every match, each of which is to be judged."""
-        for find in self.all(text):
+        for find in self.each(text):
             allowance.spend(find.span(0)[0])
             yield find
 
@@ -151,15 +195,13 @@ class Detector:
     mark: str
     pattern: str
     verify: Callable[[str], bool] | None = None
-    # Where each line may hold a match, as in a table of numbers, Python's own engine takes a fifth of the time that the
-    # wrapper of RE2 takes. Its pattern must have no repetition without a bound.
+    # Each line may hold a match, as in a table of numbers; no repetition of the pattern is without a bound.
     is_common: bool = False
 
     def find(self, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         """Give the spans of the credentials in the text."""
-        pattern = _with_bounds(self.pattern) if self.is_common else compiled(self.pattern)
-        group = 1 if pattern.groups else 0
-        for match in pattern.finditer(text.encode()):
+        group = 1 if compiled(self.pattern).groups else 0
+        for match in _matches_of(self.pattern, self.pattern if self.is_common else None, text.encode()):
             start, end = match.span(group)
             if self.verify is None or self.verify(text[start:end]):
                 allowance.spend(start)

@@ -152,7 +152,7 @@ _STATEMENTS = (_SET_PASSWORD, _COMPARED, _EXPECTED)
 def find_below_headings(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find the lines below a heading that is the name of a secret."""
     taken = 0
-    for find in _HEADING.all(text):
+    for find in _HEADING.all(text, allowance):
         start, end = find.span(0)
         mark = judge(find[1] or find[2]).mark
         if start < taken or not mark:
@@ -203,7 +203,7 @@ def find_aliased(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
 
 def find_named_elements(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `<property name="password"><value>…`, `<name>password</name><value>…` and `<b>Password:</b> …`."""
-    for find in head.all(text):
+    for find in head.all(text, allowance):
         value, name = (1, 2) if head is _VALUE_THEN_NAME else (2, 1)
         start, end = find.span(value)
         literal = Literal(text[start:end].rstrip(" \t\r\n.,;"), start, end, quoted=True)
@@ -215,7 +215,7 @@ def find_named_elements(head: Head, text: str, allowance: Allowance) -> Iterator
 
 def find_told_apart(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find values that stand before their name, or with words between."""
-    for find in head.all(text):
+    for find in head.all(text, allowance):
         name, start = "password" if head is _BRACED else find[2 if head is _VALUE_FIRST else 1], find.span(0)[1]
         literal: Literal | None
         if head is _BRACED:
@@ -256,7 +256,7 @@ def _alternates(text: str) -> bool:
 def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `with the password …` and `log in with bob / …`, whose values only their mixture tells."""
     # So many are weighed and no more, for most are no secrets and would make no text too dense.
-    for find in islice(head.all(text), allowance.most):
+    for find in islice(head.all(text, allowance), allowance.most):
         group, mark = (2, judge(find[1]).mark) if head is _BARE else (1, "PASSWORD")
         if head is _JOINED:
             group = 1 if find.span(1) != (-1, -1) else 2
@@ -273,7 +273,7 @@ def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[Se
 
 def find_in_statements(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `SET PASSWORD FOR … = '…'`, `password IN ('…')` and what a script sends to a prompt."""
-    for find in head.all(text):
+    for find in head.all(text, allowance):
         mark = "PASSWORD" if head is _EXPECTED else judge(find[1]).mark
         if mark in _PASSWORDS:
             allowance.spend(find.span(0)[0])
@@ -295,7 +295,7 @@ def _is_mixed(literal: Literal) -> bool:
 
 def find_below_titles(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find the word below `## Password`, an underlined `Password`, `**Password**` and `Password:`."""
-    for find in head.all(text):
+    for find in head.all(text, allowance):
         mark, (start, end) = judge(find[1]).mark, find.span(0)
         literal = Literal(find[2].rstrip(ENDS), *find.span(2), quoted=False)
         is_quoted = head is _QUOTED_TITLE
@@ -310,7 +310,7 @@ def find_below_titles(head: Head, text: str, allowance: Allowance) -> Iterator[S
 
 def find_inner_elements(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `<password><value>…</value></password>`."""
-    for find in _OUTER.all(text):
+    for find in _OUTER.all(text, allowance):
         mark, position = judge(find[1]).mark, find.span(2)[0]
         for _ in range(MOST_INNER if mark in _PASSWORDS else 0):
             inner = _INNER.match(text, position)
@@ -328,7 +328,7 @@ def find_inner_elements(text: str, allowance: Allowance) -> Iterator[SecretSpan]
 
 def find_in_tuples(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `{password, "…"}` of Erlang, `(defvar *password* "…")` and `(password . "…")` of Lisp."""
-    for find in head.all(text):
+    for find in head.all(text, allowance):
         name, value = (1, 2) if find.span(1) != (-1, -1) else (3, 4)
         mark, literal = judge(find[name]).mark, read_literal(text, find.span(value)[0])
         if not mark or not literal or literal.is_placeholder or literal.is_word_of_code or is_secret_name(literal.text):
@@ -341,7 +341,7 @@ def find_in_tuples(head: Head, text: str, allowance: Allowance) -> Iterator[Secr
 
 def find_beside_users(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `user bob, password …`, `enable password …` of routers, and `USER` and `PASS` of FTP."""
-    for find in head.all(text):
+    for find in head.all(text, allowance):
         start, end = find.span(1)
         if start < 0:
             start, end = find.span(2)

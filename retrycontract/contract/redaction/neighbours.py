@@ -213,7 +213,7 @@ def find_held(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find what an object or a list holds behind the name of a secret."""
     taken = 0
     is_data = _is_data(text)
-    for find in _HOLDER.all(text):
+    for find in _HOLDER.all(text, allowance):
         start, end = find.span(0)
         verdict = judge(find[1])
         if start < taken or not (verdict.mark or verdict.weak):
@@ -265,7 +265,7 @@ def find_neighbours(head: Head, text: str, allowance: Allowance) -> Iterator[Sec
     is_data, taken = _is_data(text), 0
     openers, braces = list[int](), _BRACE.finditer(text)
     brace = next(braces, None)
-    for find in head.all(text):
+    for find in head.all(text, allowance):
         at = find.span(0)[0]
         while brace and brace.start() < at:
             if brace[0] == "{":

@@ -333,7 +333,7 @@ def find_piped_passwords(head: Head, text: str, allowance: Allowance) -> Iterato
 
 def find_documents(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find the one line of a document that a command reads a password from, or that fills a variable."""
-    for find in head.all(text):
+    for find in head.all(text, allowance):
         mark = judge(find[1]).mark if head is _FILLED else "PASSWORD"
         start, end = find.span(0)
         line = _DOCUMENT_LINE.search(text, start, end + LONGEST_STATEMENT)

@@ -68,12 +68,13 @@ def entropy(text: str) -> float:
 def looks_random(text: str, *, at_least: int = 20) -> bool:
     """Say whether most of the text is random letters and digits; words, UUIDs and digests inside do not count."""
     size, least = len(text), LEAST_ENTROPY if len(text) >= at_least >= 16 else 2.5
+    # Most are words, which are known by now; what they hold is counted at the end.
+    scrap = sum(map(len, _random_segments(_UUID.sub("", text) if "-" in text else text)))
+    if scrap < at_least or scrap * 10 < size * 6:
+        return False
     # Text with so many different characters has that much however they are spread.
     is_varied = size > 1 and (len(set(text)) - 1) * math.log2(size) >= least * size
-    if not is_varied and entropy(text) < least:
-        return False
-    scrap = sum(len(segment) for segment in _random_segments(_UUID.sub("", text)))
-    return scrap >= at_least and scrap * 10 >= len(text) * 6
+    return is_varied or entropy(text) >= least
 
 
 def _random_segments(text: str) -> list[str]:
@@ -147,8 +148,10 @@ STRICT_LENGTHS = range(20, 257)
 # Longer base64 is content, not a credential that hides one.
 ENCODED_LENGTHS = range(24, 65_537)
 
-_TOKEN = Head(r"[A-Za-z0-9_+/-]{32,}={0,2}")
-_SHORT_TOKEN = Head(r"[A-Za-z0-9_+/-]{20,}={0,2}")
+_RUN = r"(?<![A-Za-z0-9_+/-])"  # from the first of a run only: begun at each, a run that is too short takes its square
+_TOKEN, _SHORT_TOKEN = (
+    Head(form, common=_RUN + form) for form in (r"[A-Za-z0-9_+/-]{32,}={0,2}", r"[A-Za-z0-9_+/-]{20,}={0,2}")
+)
 # Secret keys of AWS have no prefix; what tells them is their length and a `/` or a `+` among random characters.
 _AWS_SECRET = Head(r"(?:^|[^A-Za-z0-9/+=_.-])([A-Za-z0-9/+]{40})(?:$|[^A-Za-z0-9/+=_-])")
 # Bits per character: 40 random characters of base64 have more, paths and words of that length less.
@@ -160,32 +163,34 @@ _IDS = re.compile(
     r"(?:chatcmpl|resp|msg|toolu|call|thread|run|asst|file|batch|gen|req|fc|rs|srvtoolu)[-_][A-Za-z0-9]{16,64}"
     r"|bafy[a-z2-7]{50,60}|Qm[1-9A-HJ-NP-Za-km-z]{44}|[MmLlHhVvCcSsQqTtAaZz0-9-]+"
 )
-# What stands before a random token that is an address, a file, a digest or data, not a credential.
-_ADDRESSES = re.compile(r"(?:://[^\s\"'<>]*|[/\\.@#]|sha\d+[-:=]|base64,|0x)\Z")
-_LOOK_BACK = 200
+# What stands before a random token that is a file, a digest, data or an address, not a credential.
+_DIGESTS, _LONGEST_DIGEST = re.compile(r"(?:[/\\.@#]|sha\d+[-:=]|base64,|0x)\Z"), 12
+_ADDRESS, _LOOK_BACK = re.compile(r"://[^\s\"'<>]*\Z"), 200
 
 
 def find_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find long random tokens that are no digest, UUID, address, file, public key or encoded text."""
-    for find in _TOKEN.all(text):
+    for find in _TOKEN.each(text):
         start, end = find.span(0)
         token = text[start:end].strip("=/-_+")
         if len(token) not in GENERIC_LENGTHS or "/" in token or is_digest(token) or is_uuid(token):
             continue
         if token.startswith(_PUBLIC) or text[end : end + 1] in ("/", "\\"):
             continue
-        if _ADDRESSES.search(text[max(0, start - _LOOK_BACK) : start]) or _IDS.fullmatch(token):
+        if _DIGESTS.search(text[max(0, start - _LONGEST_DIGEST) : start]) or _IDS.fullmatch(token):
             continue
         if text[start - 1 : start] == "<" and text[end : end + 1] == "@":  # the id of an e-mail
             continue
-        if looks_random(token, at_least=24) and decode_base64(token) is None:
+        if not looks_random(token, at_least=24) or _ADDRESS.search(text[max(0, start - _LOOK_BACK) : start]):
+            continue
+        if decode_base64(token) is None:
             allowance.spend(start)
             yield SecretSpan(start, end, "RANDOM_TOKEN")
 
 
 def find_any_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find what looks random in any place, digests and UUIDs among it."""
-    for find in _SHORT_TOKEN.all(text):
+    for find in _SHORT_TOKEN.each(text):
         start, end = find.span(0)
         token = text[start:end].strip("=/-_+")
         if len(token) not in STRICT_LENGTHS:
@@ -197,7 +202,7 @@ def find_any_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSp
 
 def find_aws_secrets(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find secret keys of AWS; one without either sign is as good as any random identifier."""
-    for find in _AWS_SECRET.all(text):
+    for find in _AWS_SECRET.all(text, allowance):
         token = find[1]
         run = token.replace("/", "").replace("+", "")
         if len(run) == len(token) or run.islower() or run.isupper() or run.isalpha() or run.isdigit():

@@ -72,7 +72,7 @@ ESCAPE = (
 # From the first of a run of backslashes only: begun at each of them, a run that leads to nothing takes its square.
 # With the assertion behind it: a search passes quickly over what none of its alternatives begins with.
 _FIRST = r"\\(?<!\\\\)\\*"
-_BREAKS = re.compile(rf"{_FIRST}[nrt]")
+_BREAKS = re.compile(r"\\(?<!\\\\)\\+[nrt]")  # of two and more; one takes no function for each
 ANY: Final = "\ufffd"  # of which a copy makes FOREIGN
 # What a pattern writes for one character, or for nothing: `\.`, `\x2e`, `[.]`, `-{5}`, `s?`, `(?:`, `(?<name>`, `\b`.
 _IN_PATTERNS = re.compile(
@@ -137,7 +137,10 @@ def folded_copy(text: str) -> FoldedCopy:
         source, text = text, seen_text
     if "\\" in text:
         # As long as the escape was, so that positions stay those of the text.
-        text = _BREAKS.sub(lambda match: "\n".rjust(len(match[0])), text)
+        if "\\\\" in text:
+            text = _BREAKS.sub(lambda match: "\n".rjust(len(match[0])), text)
+        for letter in "nrt":
+            text = text.replace(f"\\{letter}", " \n")
     return FoldedCopy(text, source)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from typing import Any
 
-import re2
-
 from retrycontract.contract.redaction import assignments, file_forms, neighbours, program_text, surroundings
+from retrycontract.contract.redaction.blocks import MANIFESTS, PRIVATE_KEYS, without_public_blocks
 from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA
 from retrycontract.contract.redaction.detectors import (
     MOST_JUDGED,
@@ -20,7 +19,6 @@ from retrycontract.contract.redaction.detectors import (
     SecretSpan,
     Sieve,
     TooDenseError,
-    loosened,
 )
 from retrycontract.contract.redaction.field_names import judge
 from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN
@@ -46,78 +44,6 @@ from retrycontract.contract.redaction.scan_copies import (
     undone_pattern,
 )
 
-_BEGIN = Head(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,20}-----|---- BEGIN SSH2 [A-Z ]{0,30}PRIVATE KEY ----")
-_PUTTY = Head(r"Private-Lines: \d+\s+([A-Za-z0-9+/=\s]+)Private-MAC")
-# Public, or no key at all: its lines of base64 look random, and now and then like a key of some vendor.
-_PUBLIC_BLOCK = re.compile(
-    r"-----BEGIN (?:[A-Z0-9]+ ){0,4}(?:CERTIFICATE|REQUEST|PUBLIC KEY|PUBLIC KEY BLOCK|SIGNATURE|MESSAGE|PARAMETERS|CRL"
-    r"|PKCS7|CMS|FILE)-----\s*(?:[A-Z][\w-]{0,30}: [^\n]{0,200}\n\s*)*"
-    r"((?:[A-Za-z0-9+/]{60,}+={0,2}+\s*+)++[A-Za-z0-9+/]*={0,2}\s*(?:=[A-Za-z0-9+/]{4}\s*)?)(?=-----END |\Z)"
-)
-_BODY = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\r\n\t \\"
-_K8S_SECRET = re2.compile(r"(?mi)^\s*[\"']?kind[\"']?:\s*[\"']?(?:sealed|sops)?secret[\"']?\s*,?\s*$")
-_K8S_DATA = re2.compile(r"^([ \t]*)[\"']?(?:data|stringData)[\"']?:\s*$")
-_K8S_VALUE = re2.compile(
-    r"^\s+[\"']?[\w.-]+[\"']?:[ \t]*[\"']?([^\s\"'|>{\[#][^\"'#]*?)[\"']?\s*$|^\s+([A-Za-z0-9+/=]{8,})\s*$"
-)
-
-
-def find_private_keys(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find private keys in PEM and PuTTY form, whole; a block without its end reaches as far as its body does."""
-    close = taken = 0
-    for find in _BEGIN.telling(text, allowance):
-        begin, after = find.span(0)
-        if begin < taken:
-            continue
-        # Once no further end is found none is sought again: each heading would search all of the rest.
-        if 0 <= close < after:
-            close = text.find("-----END", after)
-        if close >= 0:
-            tail = text.find("-----", close + 8, close + 60)
-            taken = tail + 5 if tail >= 0 else close + 8
-        else:
-            following = text.find("-----BEGIN", after)
-            body = text[after : following if following >= 0 else None]
-            taken = after + len(body) - len(body.lstrip(_BODY))
-        yield SecretSpan(begin, taken, "PRIVATE_KEY")
-    for find in _PUTTY.telling(text, allowance):
-        yield SecretSpan(*find.span(1), "PRIVATE_KEY")
-
-
-def without_public_blocks(text: str) -> str:
-    """Leave the bodies of certificates and public keys blank."""
-    if "-----BEGIN " not in text:
-        return text
-    pieces, position = list[str](), 0
-    for block in _PUBLIC_BLOCK.finditer(text):
-        start, end = block.span(1)
-        pieces += (text[position:start], " " * (end - start))
-        position = end
-    return "".join([*pieces, text[position:]])
-
-
-def find_manifest_values(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find the values below `data:` of a Kubernetes Secret, which are encoded, not encrypted."""
-    if not _K8S_SECRET.search(text):
-        return
-    position, outer = 0, -1
-    for line in text.splitlines(keepends=True):
-        indent = len(line) - len(line.lstrip())
-        if line.strip() and indent <= outer:
-            outer = -1
-        if heading := _K8S_DATA.match(line) if "ata" in line else None:
-            outer = len(heading.group(1))
-        elif outer >= 0 and (value := _K8S_VALUE.match(line)):
-            allowance.spend(position)
-            group = 1 if value.group(1) else 2
-            yield SecretSpan(position + value.start(group), position + value.end(group), "SECRET")
-        position += len(line)
-
-
-PRIVATE_KEYS = Finder(loosened(f"{_BEGIN.pattern}|{_PUTTY.pattern}"), find_private_keys)
-MANIFESTS = Finder(_K8S_SECRET.pattern, find_manifest_values)
-
-
 # Nothing shorter is a secret that shows by its value: the shortest, `pwd=abc`, has seven characters.
 SHORTEST = 7
 # Nor is a shorter word merely random, or base64 that hides a secret.
@@ -127,7 +53,7 @@ LISTED_FLAG = r"[\"']\s*,\s*[\"']-|[\"']-[\w-]*[\"']\s*,\s*[\"']|\n[ \t]*-[ \t]+
 # Redacting may join or lay bare what the next look finds; in practice the second look finds nothing.
 MOST_LOOKS = 4
 # Stretches between marks that are looked at by themselves: behind these each that would be goes as a whole.
-MOST_DOUBTFUL = 300
+MOST_DOUBTFUL = 100
 # Characters on either side of an escape that hides something: what is one find does not reach further.
 WIDE = 10 * REACH
 # JSON in a string of JSON in a URL: escapes are decoded so often.
@@ -136,11 +62,14 @@ MOST_DECODED = 2
 # A list of more words than these, or a longer word in it, is no command line.
 MOST_ARGUMENTS = 1000
 LONGEST_WORD = 4096
+# So many are read in one go, so that the patterns are asked once for all of them.
+TOGETHER = 50
 COMMAND_LINES = Sieve((*program_text.COMMAND_FINDERS, assignments.SETTINGS))
 
 _DATA_URL = Head(r"(?i)\bdata:[\w.+/;=-]*;base64,([A-Za-z0-9+/_-]{20,}={0,2})")
 _QUOTED = r"\"[^\"\\\n]*\"|'[^'\\\n]*'"
-_LIST = Head(rf"(?:{_QUOTED})(?:\s*,\s*(?:{_QUOTED}))+")
+_LISTED = rf"(?:{_QUOTED})(?:\s*,\s*(?:{_QUOTED}))+"
+_LIST = Head(_LISTED, common=_LISTED)
 _QUOTED_WORD = re.compile(r"[\"']([^\"'\n]*)[\"']")
 _FLAG = re.compile(r"(?:[\"']|-[ \t]+[\"']?)-[\w-]")
 _LINES = Head(r"(?m)(?:^[ \t]*-[ \t]+\S[^\n]*\n?){2,}")
@@ -206,13 +135,33 @@ class Scanner:
         for number, spans in found.items():
             if number not in doubtful:
                 pieces[number] = _marked(pieces[number], iter(spans))
+        left = len(text)
         for looked, number in enumerate(sorted(doubtful)):
-            if looked >= MOST_DOUBTFUL:  # nothing has so many of these that was no dump of secrets before
-                pieces[number] = f"{MARK}SECRET]" if len(pieces[number]) >= SHORTEST else pieces[number]
-            elif near[number] is pieces[number] or self._redact_stretch(most, near[number]) != near[number]:
-                pieces[number] = self._redact_stretch(most, pieces[number])
+            piece = pieces[number]
+            if near[number] is not piece:
+                if self._redact_stretch(most, near[number]) == near[number]:
+                    continue
+                if (shortly := self._with_ends_redacted(most, piece)) is not None:
+                    pieces[number] = shortly
+                    continue
+            left -= len(piece)
+            if looked < MOST_DOUBTFUL and left >= 0:
+                pieces[number] = self._redact_stretch(most, piece)
+            elif len(piece) >= SHORTEST:  # nothing has so many of these that was no dump of secrets before
+                pieces[number] = f"{MARK}SECRET]"
         between = [text[start:end] for start, end in marks]
         return "".join(chain.from_iterable(zip(pieces, [*between, ""], strict=True))) if found or doubtful else text
+
+    def _with_ends_redacted(self, most: int | None, piece: str) -> str | None:
+        """Redact what begins or ends near the ends of a long stretch; None where that is not all by itself."""
+        if len(piece) <= 2 * WIDE:
+            return None
+        first, last = piece[:WIDE], piece[-WIDE:]
+        heads = [span for span in self._spans(most, first) if span.start <= REACH]
+        tails = [span for span in self._spans(most, last) if span.end >= WIDE - REACH]
+        if any(span.end >= WIDE for span in heads) or any(span.start <= 0 for span in tails):
+            return None
+        return f"{_marked(first, iter(heads))}{piece[WIDE:-WIDE]}{_marked(last, iter(tails))}"
 
     def redact_word(self, text: str) -> str:
         """Redact an identifier or a word of a schema, a pattern also as the text that it stands for."""
@@ -238,10 +187,11 @@ class Scanner:
         around = near_escapes(text) if len(text) > LONG else None
         found = None
         if around is not None and 2 * len(around.text) < len(text):
-            plain = {span[:2] for span in self._find(around.text, self._inside)}
             # In most long texts the escapes are few, and few of them hide anything: only there is looked wider.
-            hidden = [span[:2] for span in self._decoded(around.text, times) if span[:2] not in plain]
-            found = self._find_around(text, [around.original(*span) for span in hidden], times)
+            hidden = [span[:2] for span in self._decoded(around.text, times)]
+            plain = {span[:2] for span in self._find(around.text, self._inside)} if hidden else set()
+            places = [around.original(*span) for span in hidden if span not in plain]
+            found = self._find_around(text, places, times)
         yield from self._decoded(text, times) if found is None else found
 
     def _find_around(self, text: str, places: list[tuple[int, int] | None], times: int) -> list[SecretSpan] | None:
@@ -326,41 +276,37 @@ def bounded(finders: Iterable[Finder], text: str) -> Iterator[SecretSpan]:
 
 def redacted_words(words: Sequence[Any], before: str = "") -> dict[int, str]:
     """Read a list as a command line, behind the program `before`; give the words that it tells are secret, redacted."""
-    told = _told_words(words, before)
+    (told,) = _told_words([words], before)
     return {index: f"{words[index][:start]}{MARK}{mark}]" for index, (start, mark) in told.items()}
 
 
-def _told_words(words: Sequence[Any], before: str = "") -> dict[int, tuple[int, str]]:
-    """Give of each word that is secret where the secret begins in it, and its kind."""
-    parts = [f"{before} "] if before else [""]
-    for word in words[:MOST_ARGUMENTS]:
-        is_text = type(word) is str and len(word) <= LONGEST_WORD
-        parts.append(f"{program_text.one_word(word, is_first=len(parts) == 1) if is_text else '_'} ")
-    line = ascii_copy("".join(parts))
-    told: dict[int, tuple[int, str]] = {}
-    ends = list(accumulate(map(len, parts)))
-    for span in find(COMMAND_LINES, line):
-        index = bisect_right(ends, span.start) - 1
+def _told_words(lists: Sequence[Sequence[Any]], before: str = "") -> list[dict[int, tuple[int, str]]]:
+    """Give of each word of each list that is secret where the secret begins in it, and its kind."""
+    parts, places = list[str](), list[tuple[int, int]]()
+    for number, words in enumerate(lists):
+        parts.append(f"{before} " if before else APART if number else "")
+        places.append((number, -1))
+        for index, word in enumerate(words[:MOST_ARGUMENTS]):
+            is_text = type(word) is str and len(word) <= LONGEST_WORD
+            parts.append(f"{program_text.one_word(word, is_first=not index) if is_text else '_'} ")
+            places.append((number, index))
+    told: list[dict[int, tuple[int, str]]] = [{} for _ in lists]
+    begins = list(accumulate(map(len, parts), initial=0))
+    for span in find(COMMAND_LINES, ascii_copy("".join(parts))):
+        first = bisect_right(begins, span.start) - 1
+        number, index = places[first]
         # The word is the secret to its end, whatever a shell would make of the characters in it.
-        if index >= 0 and index not in told and type(words[index]) is str:
-            told[index] = span.start - ends[index], span.mark
+        if index >= 0 and type(lists[number][index]) is str:
+            told[number].setdefault(index, (span.start - begins[first], span.mark))
     return told
 
 
 def find_listed_words(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find what lists of words tell that are written in code, in broken JSON or in YAML."""
-    left = MOST_JUDGED
-    for pattern, word in ((_LIST, _QUOTED_WORD), (_LINES, _WORD_OF_LINE)):
-        for listed in pattern.all(text):
-            begin, lines = listed.span(0)[0], listed[0]
-            # Tables are lists as well: many without a flag make no text too dense, they are left alone.
-            if _FLAG.search(lines):
-                allowance.spend(begin)
-            elif (left := left - 1) < 0:
-                continue
-            spans = [(begin + found.start(1), begin + found.end(1)) for found in word.finditer(lines)]
-            words = [text[start:end] for start, end in spans]
-            told = _told_words(words)
+    lists = _lists(text, allowance)
+    while some := list(islice(lists, TOGETHER)):
+        words_of = [[text[start:end] for start, end in spans] for spans in some]
+        for spans, words, told in zip(some, words_of, _told_words(words_of), strict=True):
             for index, (before, value) in enumerate(pairwise(words), 1):
                 is_pair = before.startswith("-") and not value.startswith("-") and value.strip()
                 if is_pair and (named := judge(before).mark) and not Literal.whole(value).is_placeholder:
@@ -369,6 +315,20 @@ def find_listed_words(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
                 # Help texts of options stand where their values would, and have blanks.
                 if " " not in words[index]:
                     yield SecretSpan(spans[index][0] + offset, spans[index][1], mark)
+
+
+def _lists(text: str, allowance: Allowance) -> Iterator[list[tuple[int, int]]]:
+    """Give of each list that may be a command line where its words stand."""
+    left = MOST_JUDGED
+    for pattern, word in ((_LIST, _QUOTED_WORD), (_LINES, _WORD_OF_LINE)):
+        for listed in pattern.each(text):
+            begin, lines = listed.span(0)[0], listed[0]
+            # Tables are lists as well: many without a flag make no text too dense, they are left alone.
+            if _FLAG.search(lines):
+                allowance.spend(begin)
+            elif (left := left - 1) < 0:
+                continue
+            yield [(begin + found.start(1), begin + found.end(1)) for found in word.finditer(lines)]
 
 
 def redacted_tail(text: str, before: str) -> str:

@@ -1,0 +1,81 @@
+"""Find what stands in blocks: private keys, and the values of a Kubernetes Secret; certificates are public."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import re2
+
+from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, loosened
+
+_BEGIN = Head(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,20}-----|---- BEGIN SSH2 [A-Z ]{0,30}PRIVATE KEY ----")
+_PUTTY = Head(r"Private-Lines: \d+\s+([A-Za-z0-9+/=\s]+)Private-MAC")
+# Public, or no key at all: its lines of base64 look random, and now and then like a key of some vendor.
+_PUBLIC_BLOCK = re.compile(
+    r"-----BEGIN (?:[A-Z0-9]+ ){0,4}(?:CERTIFICATE|REQUEST|PUBLIC KEY|PUBLIC KEY BLOCK|SIGNATURE|MESSAGE|PARAMETERS|CRL"
+    r"|PKCS7|CMS|FILE)-----\s*(?:[A-Z][\w-]{0,30}: [^\n]{0,200}\n\s*)*"
+    r"((?:[A-Za-z0-9+/]{60,}+={0,2}+\s*+)++[A-Za-z0-9+/]*={0,2}\s*(?:=[A-Za-z0-9+/]{4}\s*)?)(?=-----END |\Z)"
+)
+_BODY = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\r\n\t \\"
+_K8S_SECRET = re2.compile(r"(?mi)^\s*[\"']?kind[\"']?:\s*[\"']?(?:sealed|sops)?secret[\"']?\s*,?\s*$")
+_K8S_DATA = re2.compile(r"^([ \t]*)[\"']?(?:data|stringData)[\"']?:\s*$")
+_K8S_VALUE = re2.compile(
+    r"^\s+[\"']?[\w.-]+[\"']?:[ \t]*[\"']?([^\s\"'|>{\[#][^\"'#]*?)[\"']?\s*$|^\s+([A-Za-z0-9+/=]{8,})\s*$"
+)
+
+
+def find_private_keys(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find private keys in PEM and PuTTY form, whole; a block without its end reaches as far as its body does."""
+    close = taken = 0
+    for find in _BEGIN.telling(text, allowance):
+        begin, after = find.span(0)
+        if begin < taken:
+            continue
+        # Once no further end is found none is sought again: each heading would search all of the rest.
+        if 0 <= close < after:
+            close = text.find("-----END", after)
+        if close >= 0:
+            tail = text.find("-----", close + 8, close + 60)
+            taken = tail + 5 if tail >= 0 else close + 8
+        else:
+            following = text.find("-----BEGIN", after)
+            body = text[after : following if following >= 0 else None]
+            taken = after + len(body) - len(body.lstrip(_BODY))
+        yield SecretSpan(begin, taken, "PRIVATE_KEY")
+    for find in _PUTTY.telling(text, allowance):
+        yield SecretSpan(*find.span(1), "PRIVATE_KEY")
+
+
+def without_public_blocks(text: str) -> str:
+    """Leave the bodies of certificates and public keys blank."""
+    if "-----BEGIN " not in text:
+        return text
+    pieces, position = list[str](), 0
+    for block in _PUBLIC_BLOCK.finditer(text):
+        start, end = block.span(1)
+        pieces += (text[position:start], " " * (end - start))
+        position = end
+    return "".join([*pieces, text[position:]])
+
+
+def find_manifest_values(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find the values below `data:` of a Kubernetes Secret, which are encoded, not encrypted."""
+    if not _K8S_SECRET.search(text):
+        return
+    position, outer = 0, -1
+    for line in text.splitlines(keepends=True):
+        indent = len(line) - len(line.lstrip())
+        if line.strip() and indent <= outer:
+            outer = -1
+        if heading := _K8S_DATA.match(line) if "ata" in line else None:
+            outer = len(heading.group(1))
+        elif outer >= 0 and (value := _K8S_VALUE.match(line)):
+            allowance.spend(position)
+            group = 1 if value.group(1) else 2
+            yield SecretSpan(position + value.start(group), position + value.end(group), "SECRET")
+        position += len(line)
+
+
+PRIVATE_KEYS = Finder(loosened(f"{_BEGIN.pattern}|{_PUTTY.pattern}"), find_private_keys)
+MANIFESTS = Finder(_K8S_SECRET.pattern, find_manifest_values)
