@@ -190,6 +190,18 @@ def test_about_how_much_is_asked_of_a_part_of_a_large_value(value: Any) -> None:
     assert steps(lambda: weight.estimate(value, samples=True)) < 250_000
 
 
+@pytest.mark.parametrize("value", [*LARGE, "lorem " * 200_000], ids=["numbers", "names", "objects", "texts", "prose"])
+def test_what_is_known_to_be_dear_by_its_length_is_not_looked_through(value: Any) -> None:
+    weight = Weight.of({"items": {"maximum": 9}, "additionalProperties": {"items": {"minLength": 1}}})
+    assert weight.estimate(value, stop=5_000_000).valid > 5_000_000
+    assert steps(lambda: weight.estimate(value, stop=5_000_000)) < 1_000
+
+
+def test_pairs_of_a_part_of_a_value_are_weighed_as_those_of_all() -> None:
+    weight, value = Weight.of({"uniqueItems": True}), [2**64 + number for number in range(6_000)]
+    assert 0.8 < weight.estimate(value, samples=True).valid / weight.estimate(value).valid < 1.25
+
+
 BOMBS = int(os.environ.get("RETRYCONTRACT_BOMBS", "100"))
 
 

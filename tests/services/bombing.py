@@ -136,7 +136,7 @@ def at(seconds: Sequence[float], percent: int) -> float:
     return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)] * 1000
 
 
-def bombard(service: Service, bombs: Sequence[Bomb], *, keys: int, at_once: int, alone: float = 6.0) -> Seen:
+def bombard(service: Service, bombs: Sequence[Bomb], *, keys: int, at_once: int, alone: float = 12.0) -> Seen:
     """Send bombs, so many at once in all, of so many keys; a neighbour submits and a probe asks meanwhile."""
     seen = Seen()
     neighbour = AgentClient(service, service.new_key("neighbour"))

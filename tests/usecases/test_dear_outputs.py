@@ -22,8 +22,10 @@ from pytest_django import Settings
 
 from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.schemas.admission import APART, DearSchema
+from retrycontract.contract.tool import Tool
 from retrycontract.store.models import Attempt
 from retrycontract.store.sealing import seal, unseal_apart
+from retrycontract.usecases.calls.check_output import Submitted, is_quick
 from retrycontract.usecases.calls.sweep import index_calls
 from retrycontract.usecases.counts.keep_count import WorkUsedUpError, charge, refuse_overdrawn
 from retrycontract.usecases.tools.contracts import KEPT_TOGETHER, PinnedContract, pinned
@@ -169,6 +171,14 @@ def test_no_writer_waits_while_a_thousand_errors_are_put_in_order_folded_and_wri
 def test_who_registers_a_tool_compiles_it_so_that_no_attempt_waits_for_that() -> None:
     done = register_tool(make_agent(), "t", {"properties": {"a": {"type": "string"}}}, now=NOON)
     assert {"is_judged_apart", "compiled"} <= vars(pinned(done.tool, done.version, "tool_call")).keys()
+
+
+@pytest.mark.parametrize("bomb", known(), ids=lambda bomb: bomb.name)
+def test_who_sends_a_dear_output_compiles_nothing(bomb: Bomb) -> None:
+    """Of many versions not all are kept compiled: it would hold up the door for what a child judges anyway."""
+    contract = PinnedContract(Tool(name="t", input_schema=bomb.schema))
+    assert not is_quick(Submitted(output=bomb.value, tool_name="t"), contract)
+    assert {"is_judged_apart", "compiled"}.isdisjoint(vars(contract))
 
 
 LARGE: dict[str, Any] = {"a": [{"name": f"value {number}"} for number in range(4_000)], "note": "lorem ipsum " * 20_000}

@@ -29,13 +29,11 @@ MAX_COMBINED = 1_000  # places of one schema that are weighed; names that a mode
 MAX_WAYS = 20_000  # to subschemas that describe one place; admission allows half of it
 MOST_EXPLAINED = 0.2 * SECOND  # the mistakes that are told, and the steps to find them, are bounded
 MOST_MENDED = 100  # mistakes for which it is tried what would mend them; of more none is
-SAMPLE = 200  # members of a large container that are followed, where only about how much is asked
+# Members of a large container that are followed, where only about how much is asked, and of each of such a member.
+SAMPLE, SAMPLE_OF_EACH = 60, 15
 SILENT = ("not", "if")  # what fails below these is not told, and below `contains` not one by one
 REPEATED = re.compile(r"\{\d*,?(\d+)\}")
-UNICODE, UNICODE_STEPS = (
-    re.compile(r"\\[pP]"),
-    1_100,
-)  # `\p{L}` is compiled to as much as so many letters
+UNICODE, UNICODE_STEPS = re.compile(r"\\[pP]"), 1_100  # `\p{L}` is compiled to as much as so many letters
 NUMBERS = (int, float)
 MEMBERS = ("properties", "additionalProperties", "unevaluatedProperties", "patternProperties")
 ITEMS = ("items", "additionalItems", "unevaluatedItems", "prefixItems", "contains")
@@ -142,18 +140,7 @@ class Rate:
 class Combined:
     """Weigh the subschemas that describe one place of a value together."""
 
-    __slots__ = (
-        "_has_names",
-        "_items",
-        "_members",
-        "_named",
-        "_names",
-        "_weigher",
-        "places",
-        "prefix",
-        "rate",
-        "told",
-    )
+    __slots__ = ("_has_names", "_items", "_members", "_named", "_names", "_weigher", "places", "prefix", "rate", "told")
 
     def __init__(self, weigher: Weigher, places: Counter[SchemaPlace], told: Counter[SchemaPlace]) -> None:
         self._weigher, self.places, self.told = weigher, places, told
@@ -304,37 +291,44 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
     pending: list[tuple[Combined, Any, float]] = [(root, value, 1)]
     while pending and engine + python <= stop:
         here, item, times = pending.pop()
-        if samples and isinstance(item, dict | list) and len(item) > SAMPLE and not here.prefix:
-            step, times = len(item) // SAMPLE, times * len(item) / SAMPLE
-            last = SAMPLE * step
-            item = dict(islice(item.items(), 0, last, step)) if isinstance(item, dict) else item[0:last:step]
-        rate = here.rate
+        rate, count = here.rate, len(item) if isinstance(item, dict | list | tuple) else 0
+        engine += times * rate.fixed
         python += times * node
         told += times * rate.told
+        if python + times * count * node > stop:
+            python += times * count * node  # what each member takes at least: none of them need be seen
+            break
+        of_each = times  # how often each of the members counts that are followed
+        most = SAMPLE if times == 1 else SAMPLE_OF_EACH
+        if samples and count > most and not here.prefix:
+            of_each, last = times * count / most, most * (count // most)
+            steps = islice(item.items() if isinstance(item, dict) else item, 0, last, count // most)
+            item = dict(steps) if isinstance(item, dict) else list(steps)
         if isinstance(item, dict):
-            engine += times * (rate.fixed + rate.container + rate.member * len(item))
+            engine += times * (rate.container + rate.member * count)
             if rate.wide_container and _widest(item):
                 engine += times * rate.wide_container
             for name, member in item.items():
-                python += times * (NANOSECONDS["name"] + _reading(name))
+                python += of_each * (NANOSECONDS["name"] + _reading(name, stop))
                 if here.names is not None:
-                    engine += times * here.names.rate.scalar(name)
-                    told += times * here.names.rate.told
+                    engine += of_each * here.names.rate.scalar(name)
+                    told += of_each * here.names.rate.told
                 below = here.member(name)
                 if isinstance(member, dict | list | tuple):
-                    pending.append((below, member, times))
+                    pending.append((below, member, of_each))
                 else:
-                    engine += times * below.rate.scalar(member)
-                    told += times * below.rate.told
-                    python += times * (NANOSECONDS["text"] + _reading(member) if member.__class__ is str else node)
-                    characters += times * len(member) if member.__class__ is str else 0
+                    is_text = member.__class__ is str
+                    engine += of_each * below.rate.scalar(member)
+                    told += of_each * below.rate.told
+                    python += of_each * (NANOSECONDS["text"] + _reading(member, stop) if is_text else node)
+                    characters += of_each * len(member) if is_text else 0
         elif isinstance(item, list | tuple):
-            engine += times * (rate.fixed + rate.container + rate.item * len(item))
+            engine += times * (rate.container + rate.item * count)
             if (rate.wide_container or rate.pair) and (widest := _widest(item)):
                 engine += times * rate.wide_container
                 if widest > LARGEST:
-                    engine += times * rate.pair * len(item) ** 2 * (widest.bit_length() / 64)
-            pending.extend((here.item(at), item[at], times) for at in range(min(here.prefix, len(item))))
+                    engine += times * rate.pair * count**2 * (widest.bit_length() / 64)
+            pending.extend((here.item(at), item[at], of_each) for at in range(min(here.prefix, len(item))))
             rest = item[here.prefix :] if here.prefix else item
             if rest:
                 below = here.item(here.prefix)
@@ -343,14 +337,14 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
                 if scalars:
                     texts = [each for each in scalars if each.__class__ is str]
                     text = "".join(texts)
-                    engine += times * below.rate.scalars(scalars, len(text))
-                    python += times * (len(scalars) * node + len(texts) * NANOSECONDS["text"] + _reading(text))
-                    told += times * len(scalars) * below.rate.told
-                    characters += times * len(text)
-                pending.extend((below, each, times) for each in containers)
+                    engine += of_each * below.rate.scalars(scalars, len(text))
+                    python += of_each * (len(scalars) * node + len(texts) * NANOSECONDS["text"] + _reading(text, stop))
+                    told += of_each * len(scalars) * below.rate.told
+                    characters += of_each * len(text)
+                pending.extend((below, each, of_each) for each in containers)
         else:
-            engine += times * rate.scalar(item)
-            python += times * (_reading(item) if item.__class__ is str else 0)
+            engine += times * (rate.scalar(item) - rate.fixed)
+            python += times * (_reading(item, stop) if item.__class__ is str else 0)
     # What is refused is asked for a second time, for its mistakes, and the texts in them are looked through again.
     explaining = (
         NANOSECONDS["refusal"]
@@ -362,8 +356,10 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
     return Estimate(engine + python, explaining)
 
 
-def _reading(text: str) -> float:
-    """Estimate what it takes to search a text for secrets."""
+def _reading(text: str, stop: float) -> float:
+    """Estimate what it takes to search a text for secrets; one that takes more than `stop` is not looked into."""
+    if (least := NANOSECONDS["character"] * len(text)) > stop:
+        return least
     written, cost = text.encode("utf-8", "surrogatepass"), NANOSECONDS
     signs, digits = (len(written) - len(written.translate(None, kind)) for kind in (SIGNS, DIGITS))
     spoken = cost["spoken"] * len(SPOKEN.findall(text)) if " is " in text else 0

@@ -138,20 +138,20 @@ def is_quick(submitted: Submitted, contract: PinnedContract | None) -> bool:
         value = submitted.output
         # Estimates stop once they are over the bound: to estimate all of a huge value would hold up the door by itself.
         return _is_short(value) or ANYTHING.estimate(value, stop=DOOR_SECONDS * SECOND).seconds <= DOOR_SECONDS
-    if contract.is_judged_apart or contract.declared.kind is Kind.SOURCE_FILE:
+    if contract.declared.kind is Kind.SOURCE_FILE:
         return False
     value, fault = _value_of(submitted.output)
     if fault is not None:
-        return _is_short(submitted.output) or (fault.kind is FaultKind.DEPTH and _is_nearly_all_brackets(value))
+        is_short = _is_short(submitted.output) or (fault.kind is FaultKind.DEPTH and _is_nearly_all_brackets(value))
+        return is_short and not contract.is_judged_apart
     estimate = contract.weight.estimate(value, stop=DOOR_SECONDS * SECOND)
-    if estimate.seconds <= DOOR_SECONDS:
-        return True
+    # Compiling comes last: what is dear to judge is judged elsewhere, whatever its schema takes.
+    if estimate.valid > DOOR_SECONDS * SECOND or contract.is_judged_apart:
+        return False
     schema = contract.compiled.schema
-    return (
-        estimate.valid <= DOOR_SECONDS * SECOND
+    return estimate.seconds <= DOOR_SECONDS or (
         # The engine knows no bound of depth: alone it would call valid what the checks refuse.
-        and depth_fault(value, schema.max_depth) is None
-        and bool(schema.validator.is_valid(value))
+        depth_fault(value, schema.max_depth) is None and bool(schema.validator.is_valid(value))
     )
 
 
