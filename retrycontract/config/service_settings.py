@@ -179,7 +179,7 @@ class ServiceSettings(LoginSettings, DeliverySettings):
         description="Processor seconds of checking that an agent may cause in a minute; 0: any number.",
     )
     work_burst_seconds: float = Field(
-        10, gt=0, le=3_600, description="Processor seconds of checking that an agent may cause at once."
+        8, gt=0, le=3_600, description="Processor seconds of checking that an agent may cause at once."
     )
     requests_per_minute: int = Field(
         6_000,
