@@ -140,12 +140,12 @@ def fit(text: str, limit: int, show: Callable[[str], str]) -> tuple[str, bool]:
     # What starts in the room, a mark at its end included, ends in this slice or does not fit.
     beginning = text[: room + LONGEST_MARK]
     ends = beginning + text[-room - LONGEST_MARK :]
-    if ends.isascii() and ends.isprintable() and MARK[0] not in ends:  # each character is a cluster of its own
-        first, last = text[:head_room], text[head_room - room :]
-        if show(first) == first and show(last) == last:
-            return first + ELLIPSIS + last, True
-    head = _take((match.group() for match in _UNIT.finditer(beginning)), head_room, show)
-    tail = _take(_units_backwards(text, room), room - head_room, show)
+    head, tail = [text[:head_room]], [text[head_room - room :]]
+    # Of what is ASCII each character is a cluster of its own.
+    is_plain = ends.isascii() and ends.isprintable() and MARK[0] not in ends
+    if not is_plain or show(head[0]) != head[0] or show(tail[0]) != tail[0]:
+        head = _take((match.group() for match in _UNIT.finditer(beginning)), head_room, show)
+        tail = _take(_units_backwards(text, room), room - head_room, show)
     return "".join(head) + ELLIPSIS + "".join(reversed(tail)), True
 
 
