@@ -374,3 +374,9 @@ def test_a_text_of_nothing_but_secrets_is_redacted_from_where_it_grows_too_dense
     assert redacted.endswith("[REDACTED: SECRET]")
     assert SECRET not in redacted
     assert SANITIZER.redact_text(redacted) == redacted
+
+
+def test_a_list_of_more_secrets_than_are_judged_one_by_one_hides_all_of_them() -> None:
+    secrets = [f"hZ{number}qw{number * 7}Lp" for number in range(240)]
+    redacted = SANITIZER.redact([word for secret in secrets for word in ("redis-cli", "-a", secret, ";")])
+    assert [secret for secret in secrets if secret in redacted] == []

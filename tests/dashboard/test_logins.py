@@ -40,6 +40,12 @@ def guess(times: int, **sent: str) -> list[int]:
     return [log_in(Client(), **({"password": f"guess {number}"} | sent)) for number in range(times)]
 
 
+def test_a_long_name_that_is_refused_is_not_written_back_whole() -> None:
+    page = Client().post("/login/", {"username": "mia" * 100_000, "password": "x"}).content
+    assert b"mia" * 50 in page
+    assert b"mia" * 51 not in page
+
+
 def test_who_fails_five_times_must_wait_even_with_the_right_password() -> None:
     make_user("mia")
     assert guess(6) == [200] * 5 + [429]

@@ -291,13 +291,16 @@ def _told_words(lists: Sequence[Sequence[Any]], before: str = "") -> list[dict[i
             parts.append(f"{program_text.one_word(word, is_first=not index) if is_text else '_'} ")
             places.append((number, index))
     told: list[dict[int, tuple[int, str]]] = [{} for _ in lists]
-    begins = list(accumulate(map(len, parts), initial=0))
-    for span in find(COMMAND_LINES, ascii_copy("".join(parts))):
-        first = bisect_right(begins, span.start) - 1
-        number, index = places[first]
-        # The word is the secret to its end, whatever a shell would make of the characters in it.
-        if index >= 0 and type(lists[number][index]) is str:
-            told[number].setdefault(index, (span.start - begins[first], span.mark))
+    begins, line = list(accumulate(map(len, parts), initial=0)), ascii_copy("".join(parts))
+    for span in find(COMMAND_LINES, line):
+        first = last = bisect_right(begins, span.start) - 1
+        if span.end == len(line):  # of too many everything is taken, from one of them on
+            last = len(places) - 1
+        for place in range(first, last + 1):
+            number, index = places[place]
+            # The word is the secret to its end, whatever a shell would make of the characters in it.
+            if index >= 0 and type(lists[number][index]) is str:
+                told[number].setdefault(index, (max(span.start - begins[place], 0), span.mark))
     return told
 
 
