@@ -164,7 +164,7 @@ class Head:
             yield Find(text, match)
 
     def all(self, text: str, allowance: Allowance) -> Iterator[Find]:
-        """Give every match, most of which lead to nothing."""
+        """Give every match, most of which lead to nothing; raises TooDenseError for too many."""
         for find in self.each(text):
             allowance.look(find.span(0)[0])
             yield find
