@@ -16,6 +16,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 from django.db import DatabaseError, connection
+from django.template.loader import render_to_string
 from django.urls import get_resolver
 from django.utils import timezone
 
@@ -90,6 +91,7 @@ def _front_of_house() -> FrontOfHouse:
         slow_threads=SLOW_THREADS,
         is_slow=_is_slow,
         turn_of=_turn_of,
+        too_large_page=lambda limit: render_to_string("413.html", {"limit": limit}),
         max_body_bytes=service.max_body_bytes,
     )
     from retrycontract.api.routes import answer_of_news  # models: only once Django is set up

@@ -159,8 +159,9 @@ LOGGING = {
         "django": {"handlers": ["console"], "level": "WARNING", "propagate": False},
         # Its lines of refused requests quote the path, which may hold anything; ours name the route.
         "django.request": {"level": "ERROR"},
-        # Whoever sends a foreign Host is refused; a traceback for each would let strangers fill the log.
-        "django.security.DisallowedHost": {"level": "CRITICAL"},
+        # Whoever sends a foreign Host or 3,000 fields is refused; a traceback for each would let strangers fill the log.
+        "django.security": {"level": "CRITICAL"},
+        "django.security.csrf": {"level": "WARNING"},
         # An agent whose key may not read would do the same with each of its calls to /mcp.
         "mcp.server._streamable_http_modern": {"level": "CRITICAL"},
         # One shape for every line; of requests ours say more than uvicorn's own.

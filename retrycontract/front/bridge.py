@@ -120,6 +120,7 @@ class WsgiBridge:
     tells by method, path and size of the body runs on a third pool. What `turn_of` gives a name runs in one thread with
     all of that name. Of one key no more are handed to the API's pool than keep its threads at work: of a thousand that
     come at once the others wait outside, so that nobody else queues behind them. One session has half of the pages'.
+    Who sends a form over the limit reads `too_large_page`, which is given the limit in bytes, or else one bare line.
     """
 
     def __init__(
@@ -131,6 +132,7 @@ class WsgiBridge:
         slow_threads: int = 1,
         is_slow: Callable[[str, bytes, int], bool] = lambda *_: False,
         turn_of: Callable[[str, bytes, int], str] = lambda *_: "",
+        too_large_page: Callable[[int], str] | None = None,
         max_body_bytes: int,
     ) -> None:
         self._app = wsgi_app
@@ -147,7 +149,7 @@ class WsgiBridge:
         # A password is made to be dear to check: six who guess would hold every thread of the pages. One at a time
         # leaves the other processor to agents, and nobody who logs in feels it.
         self._logins = ThreadPoolExecutor(1, thread_name_prefix="login")
-        self._limit = max_body_bytes
+        self._limit, self._too_large_page = max_body_bytes, too_large_page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
@@ -162,15 +164,8 @@ class WsgiBridge:
         except ClientLeftError:
             return
         except BodyTooLargeError as refusal:
-            problem: Mapping[str, str | int] = {
-                "title": "Too large",
-                "detail": str(refusal),
-                "limit": refusal.limit,
-            }
             # What is left of the body is not read as the next request: the connection ends here.
-            await _send(
-                send, self._problem(scope, 413, "body-too-large", problem).plus(b"connection", b"close"), more=True
-            )
+            await _send(send, self._too_large(scope, refusal).plus(b"connection", b"close"), more=True)
             try:
                 async with asyncio.timeout(LINGER_SECONDS):
                     while (left := await receive())["type"] != "http.disconnect" and left.get("more_body", False):
@@ -238,6 +233,12 @@ class WsgiBridge:
             logger.exception("The application raised on %s %r", scope["method"], _path(scope))
             problem = {"title": "Internal error", "detail": "The server failed. Its log has the reason."}
             return self._problem(scope, 500, "internal", problem)
+
+    def _too_large(self, scope: Scope, refusal: BodyTooLargeError) -> Response:
+        if self._too_large_page and not self.is_api(scope):
+            return _response(413, b"text/html; charset=utf-8", self._too_large_page(refusal.limit).encode())
+        problem = {"title": "Too large", "detail": str(refusal), "limit": refusal.limit}
+        return self._problem(scope, 413, "body-too-large", problem)
 
     def _problem(self, scope: Scope, status: int, code: str, problem: Mapping[str, str | int]) -> Response:
         if not self.is_api(scope):

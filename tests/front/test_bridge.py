@@ -94,6 +94,23 @@ def test_a_page_refuses_a_large_body_in_plain_text(port: int, desk: Desk) -> Non
     assert desk.seen == []
 
 
+def test_who_sends_too_large_a_form_reads_a_page_and_an_agent_its_problem() -> None:
+    def answer(path: str) -> tuple[int, bytes, bytes]:
+        sent, scope = Sent(), http_scope(path, method="POST", headers=((b"content-length", b"1001"),))
+        left: list[Message] = [{"type": "http.disconnect"}]
+
+        async def receive() -> Message:
+            return left[0]
+
+        bridge = WsgiBridge(Desk(), max_body_bytes=LIMIT, too_large_page=lambda limit: f"<h1>{limit}</h1>")
+        asyncio.run(bridge(scope, receive, sent))
+        bridge.close()
+        return sent.status, dict(sent.messages[0]["headers"])[b"content-type"], sent.messages[1]["body"]
+
+    assert answer("/calls/x/answer") == (413, b"text/html; charset=utf-8", b"<h1>1000</h1>")
+    assert answer("/api/v1/calls")[:2] == (413, b"application/problem+json")
+
+
 def test_a_chunked_body_without_end_is_cut_off(port: int, desk: Desk) -> None:
     head = b"POST /api/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     heard = spoken(port, head + b"1f5\r\n" + b"x" * 501 + b"\r\n" + b"1f5\r\n" + b"x" * 501 + b"\r\n")

@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 
 from tests.serving.service import AgentClient, Service
+from tests.serving.threads import fetch
 
 BODY = b'{"tool": "nobody", "tool_call_id": "id", "arguments": {}}'
 
@@ -75,6 +76,28 @@ def test_chunks_over_the_limit_are_refused(agent: AgentClient) -> None:
     answer = talk(agent, b"Transfer-Encoding: chunked\r\n", chunked(*[b" " * 100_000] * 25))
     assert answer.split()[1] == b"413", answer[:300]
     assert b"urn:retrycontract:problem:body-too-large" in answer
+
+
+def test_a_form_over_the_limit_is_refused_by_a_page(agent: AgentClient) -> None:
+    reply = fetch(agent.service.port, "/login/", method="POST", body=b"text=" + b"x" * 2_500_000)
+    assert (reply.status, reply.header("content-type")) == (413, "text/html; charset=utf-8")
+    assert "a form may have 2.0\xa0MB" in reply.body.decode()
+
+
+FORMS: dict[str, tuple[bytes, str]] = {
+    "3,000 fields": (b"&".join(b"f%d=1" % number for number in range(3_000)), "application/x-www-form-urlencoded"),
+    "bytes that are no text": (b"\xff=\xfe", "application/x-www-form-urlencoded"),
+    "parts without an end": (b"--x\r\nbroken", "multipart/form-data; boundary=x"),
+    "parts without a boundary": (b"--x\r\nbroken", "multipart/form-data"),
+    "a foreign charset": (b"a=1", "application/x-www-form-urlencoded; charset=none-such"),
+}
+
+
+@pytest.mark.parametrize(("body", "kind"), FORMS.values(), ids=list(FORMS))
+def test_a_form_that_cannot_be_read_is_refused_by_a_page(agent: AgentClient, body: bytes, kind: str) -> None:
+    reply = fetch(agent.service.port, "/login/", method="POST", body=body, headers={"Content-Type": kind})
+    assert reply.status in (400, 403)
+    assert reply.header("content-type") == "text/html; charset=utf-8"
 
 
 def test_none_of_this_left_a_traceback_in_the_log(agent: AgentClient) -> None:
