@@ -65,6 +65,7 @@ def _sections(peers: dict[str, Any], *, quick: bool) -> list[tuple[str, str]]:
         ("Registration", rows.registration(effort)),
         ("Growth", rows.growth(effort)),
         ("Hostile calls", rows.hostile_calls(effort)),
+        ("Ordinary inputs of the sanitiser", rows.ordinary_inputs(effort)),
         ("Worst inputs of the sanitiser", rows.worst_inputs(effort)),
     ]
 

@@ -16,7 +16,14 @@ from benchmarks import calls, contract, floors
 from benchmarks.clock import Effort, Timing, in_turn, race
 from benchmarks.hostile import CASES, MEGABYTE, Case, milliseconds_per_megabyte
 from benchmarks.report import Goal, duration, ratio, table
-from retrycontract import ErrorAggregator, ErrorCode, ErrorFormatter, InMemoryRetryTracker, ValidationError
+from retrycontract import (
+    ErrorAggregator,
+    ErrorCode,
+    ErrorFormatter,
+    InMemoryRetryTracker,
+    ValidationError,
+    ValueSanitizer,
+)
 
 HOSTILE = 64_000  # bytes: the most that is judged at the door; what is larger has a worker's time limit
 RUN = 16  # characters of a secret in a row that count as leaked
@@ -268,6 +275,30 @@ def worst_inputs(effort: Effort) -> str:
     costs = milliseconds_per_megabyte(MEGABYTE // effort.share)
     rows = [(name, f"{cost:.0f} ms", Goal(100, " ms").verdict(cost)) for name, cost in list(costs.items())[:10]]
     return table((f"the slowest 10 of {len(costs)}, redact and preview", "per MB", "goal"), rows)
+
+
+def ordinary_inputs(effort: Effort) -> str:
+    """The sanitiser on what models write every day: program text, documents, the arguments of recorded calls."""
+    most, sanitizer = MEGABYTE // effort.share, ValueSanitizer()
+    rows = []
+    for name, folder, kinds in (
+        ("program text: Python's own library", Path(json.__file__).parent.parent, "*.py"),
+        ("documents: ours", Path(__file__).parent.parent / "docs", "*.md"),
+    ):
+        text = "".join(path.read_text("utf-8", "replace") for path in sorted(folder.rglob(kinds))[:400])[:most]
+        timing = race({"redact": partial(sanitizer.redact, text)}, replace(effort, rounds=min(effort.rounds, 5)))
+        cost = timing["redact"].best * 1000 * MEGABYTE / len(text)
+        rows.append((f"{name}, again", f"{cost:.0f} ms per MB", Goal(150, " ms").verdict(cost)))
+    if (corpus := os.environ.get("RETRYCONTRACT_CORPUS")) is not None:
+        lines = (Path(corpus) / "real_valid_calls.jsonl").read_text(encoding="utf-8").splitlines()
+        given = [json.loads(json.loads(line)["arguments_raw"]) for line in lines]
+        for when in ("for the first time", "again"):
+            started = process_time()
+            for arguments in given:
+                sanitizer.redact(arguments)
+            each = (process_time() - started) / len(given)
+            rows.append((f"arguments of {len(given)} recorded calls, {when}", f"{duration(each)} each", ""))
+    return table(("redact", "time", "goal"), rows)
 
 
 def _race_on(

@@ -159,7 +159,7 @@ LOGGING = {
         "django": {"handlers": ["console"], "level": "WARNING", "propagate": False},
         # Its lines of refused requests quote the path, which may hold anything; ours name the route.
         "django.request": {"level": "ERROR"},
-        # Whoever sends a foreign Host or 3,000 fields is refused; a traceback for each would let strangers fill the log.
+        # Whoever sends a foreign Host or 3,000 fields is refused; a traceback each would let strangers fill the log.
         "django.security": {"level": "CRITICAL"},
         "django.security.csrf": {"level": "WARNING"},
         # An agent whose key may not read would do the same with each of its calls to /mcp.

@@ -237,7 +237,7 @@ class WsgiBridge:
     def _too_large(self, scope: Scope, refusal: BodyTooLargeError) -> Response:
         if self._too_large_page and not self.is_api(scope):
             return _response(413, b"text/html; charset=utf-8", self._too_large_page(refusal.limit).encode())
-        problem = {"title": "Too large", "detail": str(refusal), "limit": refusal.limit}
+        problem: Mapping[str, str | int] = {"title": "Too large", "detail": str(refusal), "limit": refusal.limit}
         return self._problem(scope, 413, "body-too-large", problem)
 
     def _problem(self, scope: Scope, status: int, code: str, problem: Mapping[str, str | int]) -> Response:

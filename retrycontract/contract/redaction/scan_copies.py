@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import sys
 import unicodedata
@@ -9,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 from retrycontract.contract.redaction.detectors import SecretSpan
@@ -19,8 +20,10 @@ from retrycontract.contract.redaction.foreign import FORMS
 FOREIGN: Final = "\x7f"
 _ASKED: Final = "\x01"  # stands for `?` meanwhile; it is of those that nobody sees, which are gone by then
 LONG: Final = 10_000  # characters
+_ASCII, _BYTES_LEFT = bytes(range(0x80)).decode(), bytes(range(0x80, 0x100))
+_NO_CHARACTER: Final = "\ufffe"  # as the tables of codecs have it
 _POINTS: Final = f"utf-32-{sys.byteorder[0]}e"
-MOST_REPLACED: Final = 24  # different characters that are replaced one after the other
+MOST_REPLACED, FEW_REPLACED = 24, 4  # different characters that are replaced one after the other
 
 # Nobody sees these, so they may stand inside a token or a name: controls, soft hyphens, joiners, marks of direction,
 # fillers, selectors, tags, and accents that combine with the letter before.
@@ -175,14 +178,27 @@ def _without(text: str, unseen: frozenset[str], characters: set[str]) -> str:
 
 def _folded(text: str, characters: set[str]) -> str:
     """Put ASCII in the place of each other character, FOREIGN where it has no form in it."""
-    dressed = [c for c in characters if c in _FOLDED]
-    if len(dressed) > MOST_REPLACED:
-        return text.translate({ord(c): c if c.isascii() else _FOLDED.get(c, FOREIGN) for c in characters})
-    for c in dressed:
-        text = text.replace(c, _FOLDED[c])
-    # The codec writes `?` for what has no form, ten times as quickly as a table of thousands of characters does.
-    text = text.replace("?", _ASKED).encode("ascii", "replace").decode()
-    return text.replace("?", FOREIGN).replace(_ASKED, "?")
+    dressed = "".join(c for c in characters if c in _FOLDED)
+    if len(dressed) > len(_BYTES_LEFT):
+        if len(text) < LONG:
+            return text.translate({ord(c): c if c.isascii() else _FOLDED.get(c, FOREIGN) for c in characters})
+        parts = text[: len(text) // 2], text[len(text) // 2 :]
+        return "".join(_folded(part, _characters(part, _unusual(part))) for part in parts)
+    if len(dressed) <= FEW_REPLACED:
+        for c in dressed:
+            text = text.replace(c, _FOLDED[c])
+        # The codec writes `?` for what has no form, ten times as quickly as a table of thousands of characters does.
+        coded, dressed = text.replace("?", _ASKED).encode("ascii", "replace"), ""
+    else:
+        # As quickly, with a byte for each, also for what has no form while there are bytes. A table with a character
+        # from beyond the first 65,536 is a slower one.
+        plain = (c for c in characters if "\x7f" < c < _NO_CHARACTER and c not in _FOLDED)
+        coding = _ASCII + dressed + "".join(islice(plain, len(_BYTES_LEFT) - len(dressed)))
+        table = codecs.charmap_build(coding.ljust(0x100, _NO_CHARACTER))
+        coded, _ = codecs.charmap_encode(text.replace("?", _ASKED), "replace", table)
+    folded = "".join(_FOLDED[c] for c in dressed).ljust(len(_BYTES_LEFT), FOREIGN)
+    meant = bytes.maketrans(f"?{_ASKED}".encode() + _BYTES_LEFT, f"{FOREIGN}?{folded}".encode())
+    return coded.translate(meant).decode("ascii")
 
 
 def ascii_copy(text: str) -> str:

@@ -48,8 +48,15 @@ from retrycontract.contract.redaction.scan_copies import (
 SHORTEST = 7
 # Nor is a shorter word merely random, or base64 that hides a secret.
 LONG_WORD = "[A-Za-z0-9_+/=-]{20}"
-# A flag among the words of a list, quoted or in lines of YAML: what it tells of is the same or the next word.
-LISTED_FLAG = r"[\"']\s*,\s*[\"']-|[\"']-[\w-]*[\"']\s*,\s*[\"']|\n[ \t]*-[ \t]+[\"']?-[\w-]"
+# A flag among the words of a list, quoted or in lines of YAML: what it tells of is the same or the next word. Redis
+# takes its own without a flag.
+LISTED_FLAG = (
+    r"[\"']\s*,\s*[\"']-|[\"']-[\w-]*[\"']\s*,\s*[\"']|\n[ \t]*-[ \t]+[\"']?-[\w-]"
+    r"|[\"'](?i:requirepass|masterauth)[\"']"
+)
+# A text of up to so many characters in which nothing was found is known again, of so many of these: one submission asks
+# for each of its values several times, and the next one for many of the same.
+LONGEST_KNOWN, MOST_KNOWN = 100, 4_000
 # Redacting may join or lay bare what the next look finds; in practice the second look finds nothing.
 MOST_LOOKS = 4
 # Stretches between marks that are looked at by themselves: behind these each that would be goes as a whole.
@@ -84,7 +91,7 @@ CONTEXT = (
 class Scanner:
     """Redact texts; a strict one redacts personal data and whatever looks random, too."""
 
-    __slots__ = ("_inside", "_named", "_sieve", "_values", "strict")
+    __slots__ = ("_harmless", "_inside", "_named", "_sieve", "_values", "strict")
 
     def __init__(self, *, strict: bool) -> None:
         self.strict = strict
@@ -97,13 +104,18 @@ class Scanner:
         named = (*inside, Finder(ESCAPE, self._find_decoded), *hidden)
         self._sieve = Sieve((*named, Finder(LONG_WORD, tokens)))
         self._values, self._inside, self._named = len(values), len(inside), len(named)
+        self._harmless = set[str]()
 
     def redact(self, text: str, *, generic: bool = True) -> str:
         """Replace every secret in the text by its mark; `generic=False` lets merely random tokens stand."""
-        if len(text) < SHORTEST:
+        if len(text) < SHORTEST or text in self._harmless:
             return text
         most = None if generic or self.strict else self._named
         redacted = self._redact_stretch(most, text) if MARK not in text else self._look_between(most, text, whole=True)
+        if most is None and redacted == text and len(text) <= LONGEST_KNOWN:
+            if len(self._harmless) >= MOST_KNOWN:
+                self._harmless.clear()
+            self._harmless.add(text)
         for _ in range(MOST_LOOKS - 1):
             if redacted == text:
                 break
