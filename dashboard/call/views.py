@@ -26,7 +26,7 @@ from dashboard.inbox.views import next_blocked
 from dashboard.navigation import may_answer
 from dashboard.shared.choices import choices_for
 from dashboard.shared.forms import UNAVAILABLE, UNCHECKABLE, AnswerForm
-from dashboard.shared.json_view import line_at, lines_of
+from dashboard.shared.json_lines import line_at, lines_of
 from dashboard.shared.responses import PRESSES, REFUSED, TOO_LATE, UNCHANGED, is_htmx, say_sent
 from dashboard.templatetags.desk import bare
 from retrycontract.children.pool import ChildUnavailableError

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
@@ -24,63 +23,6 @@ from retrycontract.contract.redaction.foreign import MARK_PATTERN
 from retrycontract.contract.redaction.previews import beginning
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
-
-
-@dataclass(slots=True)
-class _Container:
-    """Follow an object or an array while it is read."""
-
-    pointer: str
-    is_object: bool
-    index: int = 0
-    name: str | None = None
-
-    @property
-    def place(self) -> str:
-        """Give the pointer of the member that is read."""
-        return pointers.join(self.pointer, self.index if self.name is None else self.name)
-
-    def go_on(self) -> None:
-        """Step behind a comma."""
-        self.index, self.name = self.index + 1, None
-
-
-MOST_PLACED = 100_000  # words and signs of a text whose lines are told; what stands behind is told by what holds it
-
-
-def lines_of(text: str) -> dict[str, int]:
-    """Tell by pointer on which line of a valid JSON text each value begins, counted from 1; of members, the name."""
-    lines: dict[str, int] = {}
-    within: list[_Container] = []
-    line = end = 0
-    for match in islice(_TOKEN.finditer(text), MOST_PLACED):
-        line += text.count("\n", end, match.start())
-        end, token = match.start(), match.group()
-        if token in ("}", "]"):
-            within.pop()
-        elif token == ",":
-            within[-1].go_on()
-        elif token != ":":
-            inner = within[-1] if within else None
-            if inner is not None and inner.is_object and inner.name is None:
-                inner.name = str(json.loads(token))
-                lines[inner.place] = line + 1
-            else:
-                place = inner.place if inner is not None else pointers.ROOT
-                lines.setdefault(place, line + 1)
-                if token in ("{", "["):
-                    within.append(_Container(place, token == "{"))
-    return lines
-
-
-def line_at(lines: dict[str, int], pointer: str) -> int:
-    """Give the line of a value, or of the container that lacks it."""
-    while pointer and pointer not in lines:
-        pointer = pointers.parent(pointer)
-    return lines.get(pointer, 1)
-
-
 MAX_LINES = 500  # a person reads no more; the rest is counted
 MAX_STRING = 2000
 MOST_NEAR = 24  # lines of a document that is shown as far as it failed: what fits on one screen with its errors
@@ -93,6 +35,7 @@ BAD = "jx jbad"
 FIRST = '"jx jbad jfirst'  # in an attribute, which no value closes
 LONG = 120  # characters of a line that may not fit, with its markup
 QUOTED = ('<span class="jk">&quot;', '<span class="js">&quot;')
+_Tree = dict[str, "_Tree"]
 _CLASSES = {"string": "js", "number": "jn", "integer": "jn", "boolean": "jl", "null": "jl"}
 
 
@@ -102,6 +45,7 @@ class _Marks:
 
     at: dict[str, list[ValidationError]] = field(default_factory=dict)
     missing: dict[str, list[ValidationError]] = field(default_factory=dict)
+    tree: _Tree = field(default_factory=dict)  # the way to each place, token by token
     first: set[int] = field(default_factory=set)  # of those that are alike, by `id`
     most: int = MAX_STRING  # characters of a string
 
@@ -116,7 +60,18 @@ class _Marks:
             lacks = place != error.field_path and place == pointers.parent(error.field_path)
             listed = marks.missing if lacks and isinstance(found, dict) else marks.at
             listed.setdefault(place, []).append(error)
+            reduce(lambda tree, token: tree.setdefault(token, {}), pointers.tokens(place), marks.tree)
         return marks
+
+    def is_first(self, errors: Sequence[ValidationError]) -> bool:
+        """Tell whether the first error of those that are alike is among these of a line."""
+        return any(id(error) in self.first for error in errors)
+
+    @property
+    def first_lines(self) -> int:
+        """Count the lines of which that is true; each missing member has one of its own."""
+        lines = [*self.at.values(), *([error] for errors in self.missing.values() for error in errors)]
+        return sum(map(self.is_first, lines))
 
 
 def render_json(value: Any, errors: Sequence[ValidationError] = (), *, near: bool = False) -> SafeString:
@@ -127,20 +82,22 @@ def render_json(value: Any, errors: Sequence[ValidationError] = (), *, near: boo
     """
     near = near and is_long(value, errors)
     marks = _Marks.of(value, errors, NEAR_STRING if near else MAX_STRING)
-    every = list(_lines(value, "", 0, None, "", marks))
+    lines, number = _lines(value, "", 0, None, "", marks, marks.tree), _count(value, "", marks, marks.tree)
     if near:
-        lines = _near([line.write for line in every], [line.is_first(marks) for line in every])
+        shown = _near(((marks.is_first(line.errors), line.write) for line in lines), number, marks.first_lines)
     else:
-        lines = [line.write() for line in every[:MAX_LINES]]
-    if not near and len(every) > MAX_LINES:
-        lines.append(_gap(len(every) - MAX_LINES, "more "))
-    shown = "".join(lines).replace(FIRST, f'"{BAD}')
-    return mark_safe(f'<pre class="json"><code>{shown}</code></pre>')  # noqa: S308 - every part is escaped below
+        shown = [line.write() for line in islice(lines, MAX_LINES)]
+        if number > MAX_LINES:
+            shown.append(_gap(number - MAX_LINES, "more "))
+    written = "".join(shown).replace(FIRST, f'"{BAD}')
+    return mark_safe(f'<pre class="json"><code>{written}</code></pre>')  # noqa: S308 - every part is escaped below
 
 
 def is_long(value: Any, errors: Sequence[ValidationError] = ()) -> bool:
     """Tell whether a value has more lines, or longer ones, than are shown near its failing places."""
-    lines = [line.write() for line in islice(_lines(value, "", 0, None, "", _Marks.of(value, errors)), MOST_NEAR + 1)]
+    marks = _Marks.of(value, errors)
+    first = islice(_lines(value, "", 0, None, "", marks, marks.tree), MOST_NEAR + 1)
+    lines = [line.write() for line in first]
     return len(lines) > MOST_NEAR or _size(lines) > NEAR_TEXT
 
 
@@ -149,25 +106,35 @@ def is_long_text(text: str) -> bool:
     return _size([text]) > NEAR_TEXT or text.count("\n") > 2 * MOST_NEAR
 
 
-def _near(every: Sequence[Callable[[], str]], fails: Sequence[bool]) -> list[str]:
-    """Write the beginning, and the failing lines with their neighbours, until there are enough."""
-    written = {index: write() for index, write in enumerate(every[:HEAD])}
-    for index, is_failing in enumerate(fails if any(fails) else [True] * len(every)):
-        if len(written) >= MOST_NEAR or _size(written.values()) >= NEAR_TEXT:
-            break
-        if is_failing:
+def _near(lines: Iterable[tuple[bool, Callable[[], str]]], number: int, failing: int) -> list[str]:
+    """Write the beginning, and the failing lines with their neighbours, until there are enough; of all `number`."""
+    coming = iter(lines)
+    held = dict(enumerate(islice(coming, HEAD)))  # with those around it; there may be a million
+    written = {index: write() for index, (_, write) in held.items()}
+    read, left = len(held), failing or number
+    for index in range(number):
+        for line in islice(coming, max(index + BESIDE + 1 - read, 0)):
+            held[read] = line
+            read += 1
+        if held[index][0] or not failing:
+            if len(written) >= MOST_NEAR or _size(written.values()) >= NEAR_TEXT:
+                break
             # Whole neighbourhoods, so that the last one may go beyond the bound by some lines.
-            around = range(max(index - BESIDE, 0), min(index + BESIDE + 1, len(every)))
-            written |= {one: every[one]() for one in around if one not in written}
-    lines: list[str] = []
+            around = range(max(index - BESIDE, 0), min(index + BESIDE + 1, number))
+            written |= {one: held[one][1]() for one in around if one not in written}
+            left -= 1
+            if not left:
+                break
+        held.pop(index - BESIDE, None)
+    shown: list[str] = []
     before = -1
-    for index in [*sorted(written), len(every)]:
+    for index in [*sorted(written), number]:
         if index - before > 1:
-            lines.append(_gap(index - before - 1))
-        if index < len(every):
-            lines.append(written[index])
+            shown.append(_gap(index - before - 1))
+        if index < number:
+            shown.append(written[index])
         before = index
-    return lines
+    return shown
 
 
 def _size(lines: Iterable[str]) -> int:
@@ -197,29 +164,54 @@ def _more(left: int) -> str:
 class _Line(NamedTuple):
     """Hold a line that is to be written: of a million few are shown."""
 
-    errors: list[ValidationError]
+    errors: Sequence[ValidationError]
     write: Callable[[], str]
 
-    def is_first(self, marks: _Marks) -> bool:
-        """Tell whether it has the first error of those that are alike."""
-        return any(id(error) in marks.first for error in self.errors)
 
-
-def _lines(value: Any, pointer: str, depth: int, name: str | None, comma: str, marks: _Marks) -> Iterator[_Line]:
-    errors, most = marks.at.get(pointer, []), marks.most
-    if isinstance(value, dict | list) and (value or pointer in marks.missing):
+def _lines(
+    value: Any, pointer: str, depth: int, name: str | None, comma: str, marks: _Marks, tree: _Tree | None
+) -> Iterator[_Line]:
+    """Give each line; `tree` leads on to the places with errors, and is None where there are none below."""
+    errors, most = () if tree is None else marks.at.get(pointer, ()), marks.most
+    missing = () if tree is None else marks.missing.get(pointer, ())
+    if isinstance(value, dict | list) and (value or missing):
         opening, closing = "{}" if isinstance(value, dict) else "[]"
         yield _Line(errors, lambda: _line(depth, f"{_key(name, most)}{opening}", errors, marks))
         names: Iterable[str | int] = value if isinstance(value, dict) else range(len(value))
         last = len(value) - 1
         for index, its_name in enumerate(names):
             key, its_comma = its_name if isinstance(its_name, str) else None, "," if index < last else ""
-            yield from _lines(value[its_name], pointers.join(pointer, its_name), depth + 1, key, its_comma, marks)  # type: ignore[index]  # each has its own
-        for error in marks.missing.get(pointer, []):
+            beneath, child = tree.get(str(its_name)) if tree else None, value[its_name]  # type: ignore[index]  # each has its own
+            if beneath is None and not isinstance(child, dict | list):  # nearly all lines of a long list: at once
+                yield _Line((), partial(_plain_line, child, depth + 1, key, its_comma, marks))
+                continue
+            its_pointer = pointer if beneath is None else pointers.join(pointer, its_name)
+            yield from _lines(child, its_pointer, depth + 1, key, its_comma, marks, beneath)
+        for error in missing:
             yield _Line([error], partial(_missing, depth + 1, error, marks))
-        yield _Line([], lambda: _line(depth, f"{closing}{comma}", [], marks))
+        yield _Line((), lambda: _line(depth, f"{closing}{comma}", (), marks))
     else:
-        yield _Line(errors, lambda: _line(depth, f"{_key(name, most)}{_scalar(value, most)}{comma}", errors, marks))
+        yield _Line(errors, partial(_plain_line, value, depth, name, comma, marks, errors))
+
+
+def _count(value: Any, pointer: str, marks: _Marks, tree: _Tree | None) -> int:
+    """Count those lines, without making them."""
+    missing = () if tree is None else marks.missing.get(pointer, ())
+    if not isinstance(value, dict | list) or not (value or missing):
+        return 1
+    members: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
+    number = len(value) + len(missing) + 2
+    for name, child in members:
+        if isinstance(child, dict | list):
+            beneath = tree.get(str(name)) if tree else None
+            number += _count(child, "" if beneath is None else pointers.join(pointer, name), marks, beneath) - 1
+    return number
+
+
+def _plain_line(
+    value: Any, depth: int, name: str | None, comma: str, marks: _Marks, errors: Sequence[ValidationError] = ()
+) -> str:
+    return _line(depth, f"{_key(name, marks.most)}{_scalar(value, marks.most)}{comma}", errors, marks)
 
 
 def _missing(depth: int, error: ValidationError, marks: _Marks) -> str:
@@ -227,7 +219,7 @@ def _missing(depth: int, error: ValidationError, marks: _Marks) -> str:
     return _line(depth, lacking, [error], marks, missing=True)
 
 
-def _line(depth: int, content: str, errors: list[ValidationError], marks: _Marks, *, missing: bool = False) -> str:
+def _line(depth: int, content: str, errors: Sequence[ValidationError], marks: _Marks, *, missing: bool = False) -> str:
     indent = INDENT * depth
     if len(content) > LONG and content.startswith(QUOTED):
         # A long name breaks within itself, not before it: its line would hold nothing but the indentation.
@@ -235,7 +227,7 @@ def _line(depth: int, content: str, errors: list[ValidationError], marks: _Marks
     if not errors:
         return f'<span class="jx">{indent}{content}\n</span>'
     codes = ", ".join(dict.fromkeys(error.error_code.value for error in errors))
-    kind = FIRST if any(id(error) in marks.first for error in errors) else f'"{BAD}'
+    kind = FIRST if marks.is_first(errors) else f'"{BAD}'
     gone = " jgone" if missing else ""
     return f'<span class={kind}{gone}">{indent}{content} <span class="jcode">{codes}</span>\n</span>'
 
@@ -317,7 +309,11 @@ def render_source(text: str, language: str = "", failing: Collection[int] = (), 
     for number, html, is_failing in zip(numbers, _coloured(lines, language), fails, strict=True):
         bad = ' sbad"><span class="vh">Failing line: </span' if is_failing else '"'
         written.append(f'<span data-line="{number}" class="sline{bad}><bdi>{html}</bdi>\n</span>')
-    shown = _near([partial(str, line) for line in written], fails) if near else written
+    shown = (
+        _near(zip(fails, (partial(str, line) for line in written), strict=True), len(written), sum(fails))
+        if near
+        else written
+    )
     body = "".join(shown) + _more(len(text) - len(begin))
     return mark_safe(f'<pre class="text source"><code>{body}</code></pre>')  # noqa: S308 - every token is escaped
 

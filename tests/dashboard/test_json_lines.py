@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.shared.json_view import line_at, lines_of
+from dashboard.shared.json_lines import line_at, lines_of
 from retrycontract.contract import pointers
 
 TEXT = """{

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import islice
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import re2
@@ -244,10 +245,12 @@ def _any(prefixes: str) -> str:
 # of the joined automaton until its memory is full; the sieve may let through what a finder then rejects.
 MOST_COUNTED = 6
 # Of a joined automaton only those states are made that texts lead to. In a long text of noise each prefilter is
-# somewhere else, and their combinations never end: all joined take 2 s for 1 MB, and 0.2 ms for a short text that
-# nobody sent before. So the letters that a match cannot do without are sought first, all at once, which takes few
-# states. What asks for no more than pairs of letters is in any long text: few of these are joined, fewer the longer
-# they are, like beside like.
+# somewhere else, and their combinations never end: all joined take 2 s for 1 MB. So the letters that a match cannot do
+# without are sought first, all at once, which takes few states. What asks for no more than pairs of letters is in any
+# long text: few of these are joined, fewer the longer they are, like beside like. A short text would feel the passes:
+# all joined take 2 µs for one like those before it, such as the next date of a list, but a fifth of a millisecond for
+# one that is like no other. So whenever that was slow, twice as many of the following are looked at in passes.
+SHORT, SLOW, LONGEST_REST = 100, 60e-6, 16
 COUNTING, COMMON, RARE = (6, 500), (4, 2_500), (24, 5_000)  # so many at most, and of so many characters
 MEMORY = 32 << 20  # bytes that the states of one automaton may take
 _PAIRS = "".join(first + second for first in map(chr, range(9, 127)) for second in map(chr, range(9, 127))).encode()
@@ -289,6 +292,11 @@ class Sieve:
 
     def __init__(self, finders: Iterable[Finder]) -> None:
         self._finders = tuple(finders)
+        self._rest = self._rested = 0  # of the automaton of all: short texts that it is not asked for
+
+    @cached_property
+    def _joined(self) -> Any:
+        return _joined(self._finders)
 
     @cached_property
     def _letters(self) -> Any:
@@ -320,12 +328,28 @@ class Sieve:
     def finders_for(self, text: str, most: int | None = None) -> list[Finder]:
         """Give the finders, of the first so many, that an ASCII text may hold something for, in their order."""
         encoded = text.encode()
+        found = self._found_at_once(encoded) if len(encoded) <= SHORT else None
+        if found is None:
+            found = self._found_in_passes(encoded)
+        return [self._finders[place] for place in sorted(found) if most is None or place < most]
+
+    def _found_at_once(self, encoded: bytes) -> Iterable[int] | None:
+        if self._rested < self._rest:
+            self._rested += 1
+            return None
+        self._rested, started = 0, perf_counter()
+        found = _matches(self._joined, encoded, len(self._finders))
+        is_slow = perf_counter() - started > SLOW
+        self._rest = min(2 * self._rest + 1, LONGEST_REST) if is_slow else self._rest // 2
+        return found
+
+    def _found_in_passes(self, encoded: bytes) -> set[int]:
         found = set(self._letters.Match(encoded, potential=True) or ())
         for grouped, places, group in self._groups:
             # One alone looks for itself.
             if len(found & grouped) > 1:
                 found -= grouped.difference(places[index] for index in _matches(group, encoded, len(places)))
-        return [self._finders[place] for place in sorted(found) if most is None or place < most]
+        return found
 
 
 def _uncaptured() -> Any:
@@ -346,7 +370,7 @@ def _joined(finders: Iterable[Finder]) -> Any:
     return automaton
 
 
-def _matches(automaton: Any, text: str | bytes, finders: int) -> Iterable[int]:
+def _matches(automaton: Any, text: bytes, finders: int) -> Iterable[int]:
     """List the positions of the finders whose prefilter matches."""
     found: list[int] = automaton.Match(text)
     if not found:  # any text matches at least the last pattern: without it the automaton ran out of memory
