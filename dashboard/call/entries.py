@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from itertools import accumulate
 from typing import Final, TypeVar
 
@@ -22,6 +23,7 @@ MOST_MISTAKES: Final = 4  # shown of an attempt with more; the link beside them 
 MOST_EARLIER: Final = 2  # of an attempt that another followed
 MOST_TOLD: Final = 300  # bytes of one, as it is written
 MOST_CHANGES: Final = 8
+MOST_WHOLE: Final = 200  # shown of an attempt to its end: of 30,000 a page would have 19 MB
 MOST_CHANGED: Final = 1_000  # bytes of them
 MOST_SAID: Final = 2_000  # characters of what the model said
 Item = TypeVar("Item")
@@ -34,9 +36,9 @@ def _first(items: tuple[Item, ...], part: Callable[[Item], object], most: int) -
     return tuple(item for item, size in zip(items, sizes, strict=True) if item is items[0] or size <= most)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AttemptEntry:
-    """Show one attempt."""
+    """Show one attempt; what a page asks for several times is found out once, for there may be thousands of errors."""
 
     attempt: Attempt
     is_newest: bool
@@ -44,7 +46,11 @@ class AttemptEntry:
     is_whole: bool = False  # shown to its end
     is_far: bool = False  # so many followed that only its line is shown where it is long
 
-    @property
+    @cached_property
+    def _told(self) -> tuple[ValidationError, ...]:
+        return self.attempt.errors
+
+    @cached_property
     def changes(self) -> tuple[Change, ...] | None:
         """Tell what changed since the attempt before; None when there is nothing to compare."""
         before = self.before
@@ -55,11 +61,15 @@ class AttemptEntry:
 
     @property
     def shown_changes(self) -> tuple[Change, ...]:
-        """Give the first of the changes: as many as fit beside the rest."""
+        """Give the first of the changes: as many as fit beside the rest, or as anybody reads."""
         changes = self.changes or ()
         if self.is_whole:
-            return changes
+            return changes[:MOST_WHOLE]
         return _first(changes[:MOST_CHANGES], lambda one: (one.before, one.after), MOST_CHANGED)
+
+    @property
+    def hidden_changes(self) -> int:
+        return len(self.changes or ()) - len(self.shown_changes)
 
     @property
     def shown_mistakes(self) -> tuple[MistakePattern, ...]:
@@ -68,7 +78,7 @@ class AttemptEntry:
         most = MOST_MISTAKES if self.is_newest else 0 if self.is_far else MOST_EARLIER
         return _first(self.mistakes[:most], lambda one: one.first, MOST_TOLD * most)
 
-    @property
+    @cached_property
     def is_cut(self) -> bool:
         """Tell whether it is not shown to its end."""
         return not self.is_whole and (
@@ -95,15 +105,15 @@ class AttemptEntry:
     def at(self) -> datetime:
         return self.attempt.submitted_at
 
-    @property
+    @cached_property
     def errors(self) -> tuple[ValidationError, ...]:
         """Give its errors, the worst first."""
-        return tuple(sorted(self.attempt.errors, key=lambda error: -error.severity))
+        return tuple(sorted(self._told, key=lambda error: -error.severity))
 
-    @property
+    @cached_property
     def mistakes(self) -> tuple[MistakePattern, ...]:
         """Give its errors, those that are alike as one."""
-        return by_pattern(self.attempt.errors)
+        return by_pattern(self._told)
 
     @property
     def account(self) -> list[tuple[str, str]]:
@@ -119,14 +129,14 @@ class AttemptEntry:
     @property
     def failing_lines(self) -> tuple[int, ...]:
         """Name the lines of a source file that its compiler complained about."""
-        found = (_AT_LINE.search(error.message) for error in self.attempt.errors)
+        found = (_AT_LINE.search(error.message) for error in self._told)
         return tuple(int(line.group(1)) for line in found if line)
 
-    @property
+    @cached_property
     def is_long(self) -> bool:
         """Tell whether the output is longer than what is shown around its failing places."""
         output = self.attempt.output
-        return is_long_text(output) if isinstance(output, str) else is_long(output, self.attempt.errors)
+        return is_long_text(output) if isinstance(output, str) else is_long(output, self._told)
 
     @property
     def blocking(self) -> int:

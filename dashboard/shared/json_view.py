@@ -95,7 +95,9 @@ def render_json(value: Any, errors: Sequence[ValidationError] = (), *, near: boo
 
 def is_long(value: Any, errors: Sequence[ValidationError] = ()) -> bool:
     """Tell whether a value has more lines, or longer ones, than are shown near its failing places."""
-    marks = _Marks.of(value, errors)
+    if next(islice(_lines(value, "", 0, None, "", _Marks(), None), MOST_NEAR, None), None) is not None:
+        return True
+    marks = _Marks.of(value, errors)  # which may add lines for what is missing
     first = islice(_lines(value, "", 0, None, "", marks, marks.tree), MOST_NEAR + 1)
     lines = [line.write() for line in first]
     return len(lines) > MOST_NEAR or _size(lines) > NEAR_TEXT

@@ -336,6 +336,20 @@ def test_a_long_text_is_shown_in_part_until_all_of_it_is_asked_for(desk: Client,
     assert 'href="?whole=3#attempt-3"' in page
 
 
+def test_of_thousands_of_changes_the_first_are_shown(desk: Client) -> None:
+    agent = make_agent()
+    make_tool(agent, "sum", {"properties": {"of": {"items": {"type": "integer"}}}})
+    call: Call | None = None
+    for attempt in range(3):
+        call = submit(agent, {"of": [f"{attempt}-{n}" for n in range(3_000)]}, tool="sum", call=call).call
+        judge_all()
+    assert call is not None
+    whole = desk.get(address(call), {"whole": 2}).content.decode()
+    assert whole.count('class="change change-') == 200 + 8  # and the first of the attempt behind it
+    assert "2800 more not shown." in whole
+    assert len(whole) < 300_000
+
+
 def read_html(desk: Client, call: Call) -> str:
     return desk.get(address(call)).content.decode()
 

@@ -14,6 +14,7 @@ from dashboard.shared.json_view import MAX_LINES, MAX_SOURCE, MAX_STRING, render
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.outputs.json_text import parse_json
+from tests.contract.test_sanitizer_properties import steps
 
 
 def error(pointer: str, code: ErrorCode = ErrorCode.TYPE_MISMATCH, **more: Any) -> ValidationError:
@@ -37,6 +38,26 @@ def test_of_a_long_output_the_first_of_the_mistakes_that_are_alike_is_shown() ->
     shown = str(render_json({"orders": orders, "to": 1}, [*alike, error("/to")], near=True))
     assert marked(shown) == ['"qty": "two", VAL-002', '"to": 1 VAL-002']
     assert len(lines(shown)) < 20
+
+
+def test_no_line_is_made_that_is_not_shown() -> None:
+    """An output of a megabyte has hundreds of thousands: to make them all took seconds, for each look at the page."""
+
+    def calls_for(size: int) -> int:
+        items = [n if n % 2 else "two" for n in range(size)]
+        errors = [error(f"/items/{n}") for n in range(0, size, 2)][:500]
+        return steps(lambda: render_json({"items": items}, errors, near=True))
+
+    calls_for(1_000)
+    # To count a line takes one call, which begins and ends.
+    assert calls_for(50_000) - calls_for(1_000) < 2.5 * 49_000
+
+
+@pytest.mark.parametrize("beyond", [0, 40_000])
+def test_a_mistake_far_behind_the_beginning_is_shown(beyond: int) -> None:
+    html = str(render_json({"items": [*range(beyond), "two", *range(50)]}, [error(f"/items/{beyond}")], near=True))
+    assert marked(html) == ['"two", VAL-002']
+    assert sum(int(gap) for gap in re.findall(r"… (\d+) line", html)) + len(lines(html)) - html.count("jmore") > beyond + 50
 
 
 @pytest.mark.parametrize(
