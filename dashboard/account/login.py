@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.templatetags.static import static
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.shared.forms import LoginForm
 from dashboard.shared.responses import LOGIN_FIRST, TOO_MANY, is_htmx
@@ -97,7 +97,7 @@ def login(request: HttpRequest) -> HttpResponse:
 
 
 @login_not_required
-@require_GET
+@require_safe
 def favicon(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - a view's signature
     """Lead browsers that guess the address to the icon."""
     return HttpResponseRedirect(static("dashboard/favicon.svg"))

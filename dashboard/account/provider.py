@@ -19,7 +19,7 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from dashboard.account.login import begin_session, ways_in
 from retrycontract.config.outside_settings import LoginSettings
@@ -97,7 +97,7 @@ def connect_token(request: HttpRequest) -> str:
 
 
 @login_not_required
-@require_GET
+@require_safe
 @never_cache
 def begin(request: HttpRequest) -> HttpResponse:
     """Send the browser to the provider; by a link of the settings, to connect who is logged in already."""
@@ -119,7 +119,7 @@ def begin(request: HttpRequest) -> HttpResponse:
 
 
 @login_not_required
-@require_GET
+@require_safe
 @never_cache
 def answer(request: HttpRequest) -> HttpResponse:
     """Take the provider's answer: log in who it names, or connect them with who is logged in."""
@@ -178,7 +178,7 @@ def _claims(request: HttpRequest, service: LoginSettings) -> dict[str, Any]:
 
 
 @login_not_required
-@require_GET
+@require_safe
 @never_cache
 def leave(request: HttpRequest) -> HttpResponse:
     """Send who has logged out here to the provider, to log out there as well."""

@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.navigation import administrators_only, is_administrator
 from dashboard.shared.choices import clean, unread
@@ -113,7 +113,7 @@ class AgentForm(forms.Form):
     namespace = forms.CharField(max_length=MAX_NAME, required=False)
 
 
-@require_GET
+@require_safe
 @never_cache
 def agents(request: HttpRequest) -> HttpResponse:
     now, search = timezone.now(), clean(request.GET.get("q", ""))
@@ -241,7 +241,7 @@ class ResponseLine:
         return tuple(error for error in self.response.errors if error.severity is ErrorSeverity.ERROR)
 
 
-@require_GET
+@require_safe
 @never_cache
 def log(request: HttpRequest) -> HttpResponse:
     status, task, period = (request.GET.get(name, "") for name in ("status", "task", "period"))

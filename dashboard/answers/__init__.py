@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.call.diagnosis import rule_of
 from dashboard.navigation import is_administrator, may_answer
@@ -79,7 +79,7 @@ class HintLine:
         ]
 
 
-@require_GET
+@require_safe
 @never_cache
 def hints(request: HttpRequest) -> HttpResponse:
     """List what agents are told, or what they were."""

@@ -14,7 +14,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from dashboard.navigation import is_staff
 from dashboard.shared.choices import MAX_OPTIONS, MOST_EXPORTED, Search, TimedChoices, plain, read_all, read_page
@@ -161,7 +161,7 @@ def _said(name: str, value: Any) -> str:
 COLUMNS: Final = ("number", "at", "actor", "door", "event", "call_id", "from_state", "to_state", "details")
 
 
-@require_GET
+@require_safe
 @never_cache
 @gzip_page
 def audit(request: HttpRequest) -> HttpResponse:
@@ -178,7 +178,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     return render(request, "audit/audit.html", context)
 
 
-@require_GET
+@require_safe
 @never_cache
 def export_audit(request: HttpRequest, kind: str) -> HttpResponseBase:
     """Give what was chosen as a file, from the page on that one looks at."""

@@ -15,7 +15,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from dashboard.calls.courses import COURSES, OFFERED, Looked, went_through
 from dashboard.inbox.groups import KIND_WORDS, call_words, read_options, rows_of
@@ -158,7 +158,7 @@ class CallChoices(TimedChoices):
 MOST_FOUND: Final = 8  # of each kind: a palette is looked at, not paged through
 
 
-@require_GET
+@require_safe
 @never_cache
 def find(request: HttpRequest) -> HttpResponse:
     """Search everything: pages and tools by a part of their names, calls by ids, words and values."""
@@ -182,7 +182,7 @@ COLUMNS: Final = (
 )  # fmt: skip
 
 
-@require_GET
+@require_safe
 @never_cache
 @gzip_page
 def calls(request: HttpRequest) -> HttpResponse:
@@ -206,7 +206,7 @@ def calls(request: HttpRequest) -> HttpResponse:
     return render(request, "calls/calls.html", context)
 
 
-@require_GET
+@require_safe
 @never_cache
 def export_calls(request: HttpRequest, kind: str) -> HttpResponseBase:
     """Give what was chosen as a file, from the page on that one looks at."""

@@ -19,7 +19,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from dashboard.inbox.groups import Filters, Found, Group, find_groups, first_calls, grouped, read_options, rows_of
 from dashboard.navigation import may_answer
@@ -246,7 +246,7 @@ def answered_today(operator: int, now: datetime) -> int:
     return Guidance.objects.filter(operator=operator, given_at__gte=midnight).count()
 
 
-@require_GET
+@require_safe
 @never_cache
 @gzip_page  # a page of 45 kB is 7 kB; its form's token is masked anew each time, so that lengths give nothing away
 def inbox(request: HttpRequest) -> HttpResponse:

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.template.defaultfilters import pluralize
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from dashboard.insights.board import (
     RANKINGS,
@@ -93,7 +93,7 @@ class Entry:
     link: str = ""
 
 
-@require_GET
+@require_safe
 @never_cache
 def insights(request: HttpRequest) -> HttpResponse:
     span, tool = _asked(request)
@@ -118,7 +118,7 @@ def insights(request: HttpRequest) -> HttpResponse:
     return render(request, "insights/insights.html", context)
 
 
-@require_GET
+@require_safe
 @never_cache
 def export_insights(request: HttpRequest, table: str, kind: str) -> HttpResponseBase:
     if table not in TABLES or kind not in TYPES:

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from dashboard.call.diagnosis import compare
 from dashboard.navigation import is_staff
@@ -32,7 +32,7 @@ COLOURS = ("bg", "surface", "sunk", "line", "line-strong", "text", "soft", "fain
            "work", "good", "ended", "mark")  # fmt: skip
 
 
-@require_GET
+@require_safe
 @never_cache
 def components(request: HttpRequest) -> HttpResponse:
     if not is_staff(request.user):

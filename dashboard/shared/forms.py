@@ -14,7 +14,7 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -54,13 +54,16 @@ UNREPEATABLE: Final = ("password", "old_password", "new_password", "code", "secr
 
 
 class TypedKept:
-    """Tell who has no session any more so, and give back every word that came with a form."""
+    """Tell who has no session any more so, and give back every word that came with a form; no refusal is empty."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self._get_response(request)
+        response = self._get_response(request)
+        if isinstance(response, HttpResponseNotAllowed) and not response.content:
+            response.content = render_to_string("405.html", {"allowed": response["Allow"]})
+        return response
 
     def process_view(
         self, request: HttpRequest, view: Callable[..., HttpResponse], _args: object, _kwargs: object

@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 from django_htmx.middleware import HtmxDetails
 
 from retrycontract.front.bridge import PENDING
@@ -50,7 +50,7 @@ MAX_DIGITS: Final = 18
 
 
 @login_not_required  # a redirect would be an error in the browser's console; 204 tells it to come no more
-@require_GET
+@require_safe
 @never_cache
 def live(request: HttpRequest) -> HttpResponse:
     """Write a frame when anything happened to a call since the event `after`; the front of house asks again."""

@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.call.diagnosis import compare
 from dashboard.insights.plots import TimeRange
@@ -145,7 +145,7 @@ EXAMPLE: Final = {"type": "object", "properties": {"city": {"type": "string", "m
 Unusable = (InvalidSchema, UnknownLanguageError, MissingGrammarError, ChildUnavailableError)
 
 
-@require_GET
+@require_safe
 @never_cache
 def tools(request: HttpRequest) -> HttpResponse:
     span = TimeRange.of(request.GET.get("range", ""), timezone.now())
@@ -157,7 +157,7 @@ def tools(request: HttpRequest) -> HttpResponse:
     return render(request, "tools/tools.html", context)
 
 
-@require_GET
+@require_safe
 @never_cache
 def tool(request: HttpRequest, pk: int) -> HttpResponse:
     found = _get(pk)

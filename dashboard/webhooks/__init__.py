@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.navigation import administrators_only
 from dashboard.shared.choices import Search, read_page
@@ -31,7 +31,7 @@ from retrycontract.usecases.notify.tend_endpoint import (
 )
 
 
-@require_GET
+@require_safe
 @never_cache
 def webhooks(request: HttpRequest) -> HttpResponse:
     administrators_only(request.user)

@@ -216,11 +216,22 @@ def _body(_: HttpRequest, error: BodyError) -> HttpResponse:
     # What may be one thing or another is refused once for each, all at the same place: the first one speaks for it.
     by_place = {place_of(fault["loc"]): fault for fault in reversed(error.errors)}
     errors = [
-        {"pointer": shown(sanitizer().redact_pointer(place)), "code": fault["type"], "detail": fault["msg"]}
+        {"pointer": shown(sanitizer().redact_pointer(place)), "code": fault["type"], "detail": _said(place, fault)}
         for place, fault in list(reversed(by_place.items()))[:MAX_FAULTS]
     ]
     detail = "Correct the fields named in 'errors' and send it again."
     return problem_response(422, "invalid-request", detail, errors=errors)
+
+
+def _said(place: str, fault: Mapping[str, Any]) -> str:
+    """Give Pydantic's words, or ours where they name what only Python knows."""
+    if fault["type"] in ("model_type", "model_attributes_type", "dict_type"):
+        return "A JSON object is expected here."
+    if not place and fault["type"] == "missing":
+        return "The body is missing: it is a JSON object."
+    if fault["type"] in ("too_short", "string_too_short") and fault.get("ctx", {}).get("min_length") == 1:
+        return "This must not be empty."
+    return str(fault["msg"])
 
 
 def shown(pointer: str) -> str:

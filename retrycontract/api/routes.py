@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 from ninja import Header, Router, Status
 from ninja.params.functions import Query
 
@@ -69,6 +70,7 @@ logger = logging.getLogger("retrycontract.requests")
 
 api = StrictAPI(
     title="retrycontract",
+    docs_decorator=require_safe,
     version="1",
     description="Check outputs against their contracts, count attempts, and get a person's guidance when stuck.",
     auth=EVERY_SCOPE,

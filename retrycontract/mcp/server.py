@@ -99,6 +99,8 @@ IF_BLOCKED = f" When the answer says Blocked, ask {GUIDANCE} with that call_id a
 
 
 UNREADABLE = "The message is no JSON-RPC message that can be read."
+ONE_BY_ONE = "Messages come one at a time: send each of this list by itself."
+NO_ID = "an id that is neither a text nor a whole number"
 TWICE = "two of what decides what is asked for"
 
 
@@ -124,20 +126,33 @@ def readable(text: str) -> str:
             if fault is not None and fault.kind in (FaultKind.SURROGATE, FaultKind.ENCODING):
                 text = with_whole_characters(text)
             read = messages.read_line(text)
-            if isinstance(read, Message) and (read.has_two_methods or read.repeated):
-                raise ValueError(TWICE)  # noqa: TRY301 - answered as what cannot be read at all
+            if isinstance(read, Message):
+                value = read.value
+                if read.has_two_methods or read.repeated:
+                    raise ValueError(TWICE)  # noqa: TRY301 - answered as what cannot be read at all
+        if isinstance(value, Mapping) and not _can_be_answered(value):
+            raise ValueError(NO_ID)  # noqa: TRY301
         types.jsonrpc_message_adapter.validate_json(text, by_name=False)
     except (ValueError, RecursionError):
         raise RefusedMessageError(_unreadable(text)) from None
     return text
 
 
+def _can_be_answered(message: Mapping[str, Any]) -> bool:
+    """Tell a request's id from what the SDK takes for none: it would answer nothing, and the client wait for ever."""
+    request_id = message.get("id", "")
+    return "method" not in message or (isinstance(request_id, str | int) and not isinstance(request_id, bool))
+
+
 def _unreadable(text: str) -> Message:
+    if text.lstrip().startswith("["):
+        return messages.failure(None, messages.INVALID_REQUEST, ONE_BY_ONE)
     try:
         read = messages.read_line(text)
     except UnreadableMessageError as error:
         return messages.failure(error.request_id, messages.PARSE_ERROR, UNREADABLE)
-    return messages.failure(read.id if isinstance(read, Message) else None, messages.INVALID_REQUEST, UNREADABLE)
+    request_id = read.id if isinstance(read, Message) and _can_be_answered(read.value) else None
+    return messages.failure(request_id, messages.INVALID_REQUEST, UNREADABLE)
 
 
 def _apart(written: str, name: str) -> tuple[Any, str | None]:

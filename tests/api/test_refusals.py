@@ -184,6 +184,14 @@ WRONG_FIELDS: dict[str, tuple[str, str, Any, str]] = {
 }
 
 
+@pytest.mark.parametrize("body", ["", "null", "[]", "5", json.dumps(call_with(tool_call_id=""))])
+def test_what_is_said_of_a_wrong_body_names_nothing_of_python(door: Door, body: str) -> None:
+    (error,) = door.send("POST", "/calls", body).body["errors"]
+    assert error["detail"] in (
+        "A JSON object is expected here.", "The body is missing: it is a JSON object.", "This must not be empty."
+    )  # fmt: skip
+
+
 def test_a_wrong_field_is_named(door: Door, answered: Call) -> None:
     for name, (method, path, body, pointer) in WRONG_FIELDS.items():
         sent = json.dumps(body) if method != "GET" else None
@@ -274,6 +282,8 @@ def test_what_breaks_inside_is_told_as_such_and_names_nothing(door: Door, answer
         ("DELETE", "/tools/x", 405),
         ("DELETE", "/calls", 405),
         ("GET", "/check", 405),
+        ("PUT", "/openapi.json", 405),
+        ("POST", "/openapi.json", 405),
     ],
 )
 def test_where_nothing_is_a_problem_document_says_so(door: Door, method: str, path: str, status: int) -> None:

@@ -167,6 +167,31 @@ def test_classes_of_unicode_that_are_repeated_weigh_more_than_letters(pattern: s
     assert Weight.of({"pattern": pattern}).compiling > 50 * Weight.of({"pattern": letters}).compiling
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        ".{0,60000}", ".{60000}", ".{20000,}", r"[\s\S]{0,65535}", "(?=a).{0,60000}", "(?:.{0,300}){0,300}",
+        r"\S{9000}", "[^a]{0,20000}", "((?:[^/]{0,90}/){0,90}){2}",
+        r"\p{L}{0,999}", "(?P<n>.{9999})", "(?:(?:a|.){500}){20}",
+        r"^[\]\p{L}]{900}", "[]a]{1}.{30000}", r"\u00e4.{0,40000}", "(?i:.{30000})",
+    ],
+)  # fmt: skip
+def test_what_repeats_wide_classes_thousands_of_times_is_compiled_by_children(pattern: str) -> None:
+    """Such a pattern is short: of `.{0,60000}` 1,000 repetitions were counted, of `.{60000}` none."""
+    assert Weight.of({"pattern": pattern}).compiling > 0.05 * SECOND
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^[a-z][a-z0-9-]{0,62}$", "^.{1,2000}$", r"^\d{4}-\d{2}-\d{2}$", r"^(?:[^@\s]{1,64})@(?:[^@\s]{1,255})$",
+        "^[A-Za-z0-9+/]{1,9000}={0,2}$", r"^[\p{L}\p{M}' -]{0,40}$", "(", "{3}", "a{", "[", "\\",
+    ],
+)  # fmt: skip
+def test_what_schemas_have_every_day_is_compiled_at_the_door(pattern: str) -> None:
+    assert Weight.of({"pattern": pattern}).compiling < 0.05 * SECOND
+
+
 def test_a_name_in_any_script_is_compiled_at_the_door() -> None:
     assert Weight.of({"pattern": r"^\p{Lu}[\p{L}\p{M}' -]{0,63}$"}).compiling < 0.1 * SECOND
 

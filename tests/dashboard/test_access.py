@@ -87,6 +87,20 @@ def test_a_post_without_its_token_is_refused(mia: User, path: str) -> None:
     assert "This page was out of date" in text_of(response)
 
 
+@pytest.mark.parametrize(
+    ("method", "path"), [("put", "/"), ("delete", "/calls/"), ("post", "/hints/"), ("get", "/next/")]
+)
+def test_an_address_that_is_asked_otherwise_says_what_it_takes(desk: Client, method: str, path: str) -> None:
+    response = getattr(desk, method)(path)
+    assert response.status_code == 405
+    assert response["Allow"].split(", ")[0] in text_of(response)
+
+
+@pytest.mark.parametrize("path", ["/", "/calls/", "/calls.csv", "/find/", "/settings/"])
+def test_the_head_of_a_page_can_be_asked_for(desk: Client, path: str) -> None:
+    assert desk.head(path).status_code == 200
+
+
 def test_an_unknown_address_has_a_page_of_its_own(desk: Client) -> None:
     response = desk.get("/calls/call_nobody/")
     assert response.status_code == 404

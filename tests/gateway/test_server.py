@@ -228,7 +228,7 @@ def ask_raw(folder: Path, *lines: str) -> list[dict[str, Any]]:
         for _ in range(1 + len(lines)):
             answers.append(json.loads(server.stdout.readline()))
         server.stdin.close()
-    return sorted((answer for answer in answers if answer["id"] != 0), key=lambda answer: answer["id"])
+    return sorted((answer for answer in answers if answer["id"] != 0), key=lambda answer: answer["id"] or 0)
 
 
 def test_what_is_no_json_is_judged_like_any_mistake(tmp_path: Path) -> None:
@@ -247,3 +247,15 @@ def test_whatever_is_asked_is_answered_under_its_id_and_tells_no_secret(tmp_path
         assert answer["id"] == 7, name
         assert SECRET not in json.dumps(answer), name
         assert "error" in answer or answer["result"]["isError"], name
+
+
+NO_IDS = ['{"a":1}', "[1]", "1e308", "1.5", "true", "null"]
+
+
+def test_a_request_under_what_is_no_id_and_a_list_are_refused_and_not_passed_over(tmp_path: Path) -> None:
+    """The SDK takes such a request for a notification, which nobody answers: its client would wait for ever."""
+    lines = [f'{{"jsonrpc":"2.0","id":{written},"method":"tools/list"}}' for written in NO_IDS]
+    for answer, written in zip(ask_raw(tmp_path, *lines), NO_IDS, strict=True):
+        assert (answer["id"], answer["error"]["code"]) == (None, -32600), written
+    (answer,) = ask_raw(tmp_path, f"[{lines[-1]}]")
+    assert "one at a time" in answer["error"]["message"]

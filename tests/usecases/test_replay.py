@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.store.models import Attempt, Call, Event, Tool
+from retrycontract.usecases.tools import try_schema
 from retrycontract.usecases.tools.register_tool import register_tool
 from retrycontract.usecases.tools.try_schema import MOST_EXAMPLES, last_failed, replay
 from tests.factories import DEPLOY, RIGHT, WRONG, make_agent, make_call, make_tool, submit
@@ -57,6 +58,16 @@ def test_what_was_redacted_is_not_tried(tool: Tool) -> None:
     make_call(make_agent(), [WRONG | {"service": TOKEN}, RIGHT | {"service": TOKEN}])
     found = replay(tool, WIDER)
     assert (found.failures, found.replayed, found.redacted, found.right) == (1, 0, 2, 0)
+
+
+def test_a_schema_that_is_much_work_is_tried_on_the_newest_and_the_others_are_counted(
+    tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        make_call(make_agent(), [WRONG, RIGHT])
+    monkeypatch.setattr(try_schema, "REPLAY_SECONDS", 0.02)  # to compile the pattern takes more
+    found = replay(tool, changed(service={"pattern": ".{0,60000}"}))
+    assert (found.failures, found.replayed, found.right, found.untried) == (3, 1, 0, 5)
 
 
 def test_a_failure_that_no_schema_caused_is_told_apart(tool: Tool) -> None:

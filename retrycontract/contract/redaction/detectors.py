@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import islice
-from time import perf_counter
+from string import ascii_letters, digits
 from typing import Any, NamedTuple
 
 import re2
@@ -249,8 +249,11 @@ MOST_COUNTED = 6
 # without are sought first, all at once, which takes few states. What asks for no more than pairs of letters is in any
 # long text: few of these are joined, fewer the longer they are, like beside like. A short text would feel the passes:
 # all joined take 2 µs for one like those before it, such as the next date of a list, but a fifth of a millisecond for
-# one that is like no other. So whenever that was slow, twice as many of the following are looked at in passes.
-SHORT, SLOW, LONGEST_REST = 100, 60e-6, 16
+# one that is like no other, as sentences are. So they are asked for a word whose shape was seen before.
+SHORT, LONGEST_SHAPE, MOST_SHAPES = 100, 13, 4_000
+_LETTERS = (ascii_letters + digits).encode()
+_SHAPE = bytes.maketrans(_LETTERS, b"a" * len(ascii_letters) + b"0" * len(digits))
+_RUNS = re.compile(rb"([a0])\1+")
 COUNTING, COMMON, RARE = (6, 500), (4, 2_500), (24, 5_000)  # so many at most, and of so many characters
 MEMORY = 32 << 20  # bytes that the states of one automaton may take
 _PAIRS = "".join(first + second for first in map(chr, range(9, 127)) for second in map(chr, range(9, 127))).encode()
@@ -292,7 +295,7 @@ class Sieve:
 
     def __init__(self, finders: Iterable[Finder]) -> None:
         self._finders = tuple(finders)
-        self._rest = self._rested = 0  # of the automaton of all: short texts that it is not asked for
+        self._shapes = set[bytes]()
 
     @cached_property
     def _joined(self) -> Any:
@@ -334,14 +337,14 @@ class Sieve:
         return [self._finders[place] for place in sorted(found) if most is None or place < most]
 
     def _found_at_once(self, encoded: bytes) -> Iterable[int] | None:
-        if self._rested < self._rest:
-            self._rested += 1
+        if b" " in encoded or len(shape := _RUNS.sub(rb"\1", encoded.translate(_SHAPE))) > LONGEST_SHAPE:
             return None
-        self._rested, started = 0, perf_counter()
-        found = _matches(self._joined, encoded, len(self._finders))
-        is_slow = perf_counter() - started > SLOW
-        self._rest = min(2 * self._rest + 1, LONGEST_REST) if is_slow else self._rest // 2
-        return found
+        if shape in self._shapes:
+            return _matches(self._joined, encoded, len(self._finders))
+        if len(self._shapes) >= MOST_SHAPES:
+            self._shapes.clear()
+        self._shapes.add(shape)
+        return None
 
     def _found_in_passes(self, encoded: bytes) -> set[int]:
         found = set(self._letters.Match(encoded, potential=True) or ())

@@ -45,5 +45,5 @@ NANOSECONDS: Final[dict[str, float]] = {
     "proposal": 160_000,
     "error": 16_000,
     "compile-node": 45_000,
-    "compile-pattern-step": 1_400,
+    "compile-pattern-step": 560,
 }

@@ -22,6 +22,7 @@ from retrycontract.contract.schemas.document import read_document
 from retrycontract.contract.schemas.expansion import UNEVALUATED_FACTOR
 from retrycontract.contract.schemas.graph import UNEVALUATED, SchemaGraph, SchemaPlace
 from retrycontract.contract.schemas.metaschema import draft_of
+from retrycontract.contract.schemas.patterns import pattern_steps
 from retrycontract.contract.schemas.tool_lists import complete
 
 SECOND = 1_000_000_000  # nanoseconds
@@ -32,8 +33,6 @@ MOST_MENDED = 100  # mistakes for which it is tried what would mend them; of mor
 # Members of a large container that are followed, where only about how much is asked, and of each of such a member.
 SAMPLE, SAMPLE_OF_EACH = 60, 15
 SILENT = ("not", "if")  # what fails below these is not told, and below `contains` not one by one
-REPEATED = re.compile(r"\{\d*,?(\d+)\}")
-UNICODE, UNICODE_STEPS = re.compile(r"\\[pP]"), 1_100  # `\p{L}` is compiled to as much as so many letters
 NUMBERS = (int, float)
 MEMBERS = ("properties", "additionalProperties", "unevaluatedProperties", "patternProperties")
 ITEMS = ("items", "additionalItems", "unevaluatedItems", "prefixItems", "contains")
@@ -255,10 +254,7 @@ class Weight:
             patterns = [place.schema["pattern"]] if isinstance(place.schema.get("pattern"), str) else []
             patterns += _mapping(place.schema, "patternProperties")
             for pattern in patterns:
-                steps = length = len(pattern) + UNICODE_STEPS * len(UNICODE.findall(pattern))
-                for count in REPEATED.findall(pattern):
-                    steps += length * min(int(count), 1_000) // 4
-                total += NANOSECONDS["compile-pattern-step"] * steps
+                total += NANOSECONDS["compile-pattern-step"] * pattern_steps(pattern)
         return cls(total, root, weigher)
 
     def estimate(self, value: Any, *, stop: float = float("inf"), samples: bool = False) -> Estimate:

@@ -71,7 +71,7 @@ def _fault(pattern: str, *, is_name: bool, among: int) -> tuple[type[InvalidSche
     kind = DearSchema if _compiles(pattern, apart) else InvalidSchema
     if not backtracks:
         said = "is no regular expression of ECMAScript's linear subset, or compiles to too much; simplify it"
-        said = said if kind is InvalidSchema else "compiles to much; simplify it"
+        said = said if kind is InvalidSchema else "compiles to too much; simplify it"
     elif _LOOK_AROUND.search(pattern):
         said = "uses look-around, which cannot be matched in linear time; say it with plain alternatives"
     else:
@@ -87,6 +87,40 @@ def _compiles(pattern: str, options: jsonschema_rs.RegexOptions | jsonschema_rs.
     return True
 
 
+# Of a pattern: a property, another escape, a class, what opens a group, a count, and any other sign.
+_PART = re.compile(
+    r"\\[pP](?:\{[^{}]*\}|.)|\\(?:x..|u\{\w*\}|u....|.)|\[\^?\]?(?:\\.|[^\]\\])*\]"
+    r"|\((?:\?(?:P?<[=!]?[^<>]*>?|[:=!>]|[a-zA-Z-]*:?))?|\{(\d*)(,?)(\d*)\}|.",
+    re.DOTALL,
+)
+# What each is compiled to, in letters: a class of ASCII, any character but some, and a property of Unicode.
+OF_CLASS, OF_ANY, OF_NEGATED, OF_PROPERTY = 2, 20, 40, 1_100
+
+
+def pattern_steps(pattern: str) -> int:
+    """Count, about, what a pattern is compiled to, in letters: what is repeated is written out as often."""
+    groups, last = [0], 0
+    for part in _PART.finditer(pattern):
+        sign = part[0]
+        if sign[0] == "(":
+            groups.append(0)
+        elif sign == ")":
+            last = groups.pop() if len(groups) > 1 else 0
+            groups[-1] += last
+        elif part[2] is not None:
+            times = max(int(number[:6]) if (number := part[3] or part[1]) else 1, 1)
+            groups[-1] += last * (times - 1)
+            last *= times
+        elif sign not in "*+?|^$":
+            properties = OF_PROPERTY * (sign.count(r"\p") + sign.count(r"\P"))
+            is_any = sign == "." or sign.startswith("[^")
+            of_one = OF_NEGATED if sign in _NEGATED else OF_ANY if is_any else OF_CLASS if sign[0] in "[\\" else 1
+            last = properties or of_one
+            groups[-1] += last
+    return sum(groups)
+
+
+_NEGATED = frozenset({r"\S", r"\W", r"\D"})
 CLASSES = {"d": "0", "w": "a", "s": " ", "D": "a", "W": "-", "S": "a"}
 CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v"}
 CANDIDATES = "aA0-_ .@/:xXzZ9!é"  # tried against a class that excludes characters

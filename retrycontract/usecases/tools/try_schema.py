@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
+from time import monotonic
 from typing import Any, Final
 
 from django.db.models import OuterRef, QuerySet, Subquery
@@ -34,7 +36,8 @@ from retrycontract.usecases.tools.contracts import (
     sanitizer,
 )
 
-MOST_REPLAYED: Final = 200  # failures, and as many that were right: a second of work at most
+MOST_REPLAYED: Final = 200  # failures, and as many that were right: most take a second of work together
+REPLAY_SECONDS: Final = 4.0  # for a person waits; what is left then is not tried, and they are told how many
 MOST_EXAMPLES: Final = 5
 
 
@@ -61,6 +64,7 @@ class Replay:
     now_wrong: int
     redacted: int
     elsewhere: int
+    untried: int
     mended: tuple[ChangedOutput, ...]
     broken: tuple[ChangedOutput, ...]
 
@@ -84,17 +88,34 @@ def replay(tool: Tool, schema: Any) -> Replay:
     failures = list(_attempts(_failed_calls(tool, MOST_REPLAYED), is_valid=False)[:MOST_REPLAYED])
     right = list(_attempts(calls[:MOST_REPLAYED], is_valid=True))
     told = [attempt for attempt in failures if not attempt.is_redacted]
-    of_schema = [attempt for attempt in told if _is_of_schema(tool, attempt)]
-    verdicts = [ChangedOutput(attempt, _errors(attempt, edited)) for attempt in of_schema]
-    mended = [ChangedOutput(one.attempt, _blocking(one.attempt.errors)) for one in verdicts if not one.errors]
     whole = [attempt for attempt in right if not attempt.is_redacted]
-    broken = [ChangedOutput(attempt, errors) for attempt in whole if (errors := _errors(attempt, edited))]
+    end = monotonic() + REPLAY_SECONDS
+    # In turns, the newest first: of large outputs, or by a dear schema, only a few of each may be tried.
+    turns = [attempt for pair in zip_longest(told, whole) for attempt in pair if attempt is not None]
+    tried = [_replayed(tool, attempt, edited) for attempt in turns if monotonic() < end]
+    verdicts = [one for one in tried if one.is_of_schema and not one.attempt.is_valid]
+    mended = [ChangedOutput(one.attempt, _blocking(one.attempt.errors)) for one in verdicts if not one.errors]
+    again = [one for one in tried if one.attempt.is_valid]
+    broken = [ChangedOutput(one.attempt, one.errors) for one in again if one.errors]
     return Replay(
-        failures=len(failures), now_valid=len(mended), still_wrong=len(verdicts) - len(mended), right=len(whole),
+        failures=len(failures), now_valid=len(mended), still_wrong=len(verdicts) - len(mended), right=len(again),
         now_wrong=len(broken), redacted=len(failures) - len(told) + len(right) - len(whole),
-        elsewhere=len(told) - len(of_schema), mended=tuple(mended[:MOST_EXAMPLES]),
-        broken=tuple(broken[:MOST_EXAMPLES]),
+        elsewhere=len(tried) - len(again) - len(verdicts), untried=len(turns) - len(tried),
+        mended=tuple(mended[:MOST_EXAMPLES]), broken=tuple(broken[:MOST_EXAMPLES]),
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    attempt: Attempt
+    is_of_schema: bool  # it was right, or its own schema would refuse it again
+    errors: tuple[ValidationError, ...] = ()
+
+
+def _replayed(tool: Tool, attempt: Attempt, edited: PinnedContract) -> _Tried:
+    if not attempt.is_valid and not _is_of_schema(tool, attempt):
+        return _Tried(attempt, is_of_schema=False)
+    return _Tried(attempt, is_of_schema=True, errors=_errors(attempt, edited))
 
 
 def last_failed(tool: Tool, number: int) -> list[Attempt]:
