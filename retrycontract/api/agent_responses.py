@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja.params.functions import Query
 from pydantic import BaseModel, Field
 
 from retrycontract.api import presenters
-from retrycontract.api.openapi import MAX_TURN, GivenId, Identifier, Moment, ToolName
+from retrycontract.api.openapi import MAX_TURN, GivenId, Identifier, Moment, Time, ToolName
 from retrycontract.api.schemas import ErrorOut, Links, Strict
 from retrycontract.contract.webhooks import ResponseStatus
 from retrycontract.store.models import Agent
@@ -42,7 +41,7 @@ class ResponseOut(BaseModel):
     raw: Any = Field(description="What the model wrote, redacted: the value, or the text that is no JSON.")
     violations: list[ErrorOut]
     correction_attempt: int = Field(description="0 for the reply itself, 1 for its first correction.")
-    at: datetime | None
+    at: Time | None
     links: Links
 
 
@@ -53,12 +52,12 @@ class ResponsePageOut(BaseModel):
     next: str | None = Field(description="The address of the next page; null on the last one.")
 
 
-def get_agent_responses(request: HttpRequest, query: Annotated[ResponseQuery, Query()]) -> ResponsePageOut:
+def get_agent_responses(request: HttpRequest, query: Annotated[ResponseQuery, Query()]) -> HttpResponse | BaseModel:
     """Read the log of your agent's responses, a page at a time."""
     agent: Agent = request.auth  # type: ignore[attr-defined]  # ninja puts what ApiKeyAuth returns here
     filters = ResponseFilters(agent=agent, **query.model_dump(exclude={"cursor", "limit"}))
     page = read_agent_responses(filters, after=query.cursor, size=query.limit)
-    return ResponsePageOut(
+    answer = ResponsePageOut(
         responses=[
             ResponseOut(
                 call_id=response.call.public_id,
@@ -76,3 +75,4 @@ def get_agent_responses(request: HttpRequest, query: Annotated[ResponseQuery, Qu
         ],
         next=presenters.next_page("/agent-responses", query, page.following),
     )
+    return presenters.written(answer)

@@ -6,12 +6,14 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
+from django.core.serializers.json import DjangoJSONEncoder
 from pydantic import (
     AfterValidator,
     AwareDatetime,
     BeforeValidator,
     Field,
     JsonValue,
+    PlainSerializer,
     StringConstraints,
     WithJsonSchema,
     WrapValidator,
@@ -217,6 +219,12 @@ def _in_utc(value: datetime) -> datetime:
         raise ValueError("must be a time of the years 1 to 9999") from None
 
 
+# Written as everywhere, by Django: in milliseconds, whoever writes the answer around it.
+Time = Annotated[
+    datetime,
+    PlainSerializer(DjangoJSONEncoder().default, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}, mode="serialization"),
+]
 Moment = Annotated[AwareDatetime, BeforeValidator(_moment), AfterValidator(_in_utc)]
 
 # A pattern cannot say that the text must not exceed 365d either.

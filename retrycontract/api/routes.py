@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 from ninja import Header, Router, Status
 from ninja.params.functions import Query
+from pydantic import BaseModel
 
 from retrycontract.api import agent_responses, event_stream, presenters, problems, schemas, tools
 from retrycontract.api.event_stream import EventFilters, EventOut
@@ -143,9 +144,9 @@ def get_calls(request: HttpRequest, filters: Annotated[schemas.CallFilters, Quer
     response={200: schemas.CallOut, **refusals("not-found", "invalid-request")},
     tags=["calls"],
 )
-def get_call(request: HttpRequest, call_id: str, after: int = Query(0, ge=0, le=2**31 - 1)) -> schemas.CallOut:
+def get_call(request: HttpRequest, call_id: str, after: int = Query(0, ge=0, le=2**31 - 1)) -> HttpResponse | BaseModel:
     """Read a call with its history behind an attempt, up to 4 MB of it; outputs are redacted, and `next` leads on."""
-    return presenters.call(_call(request, call_id), after)
+    return presenters.written(presenters.call(_call(request, call_id), after))
 
 
 @api.get(

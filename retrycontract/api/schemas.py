@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
-from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -33,6 +32,7 @@ from retrycontract.api.openapi import (
     ProvidersId,
     Seconds,
     SessionId,
+    Time,
     TokenCount,
     ToolName,
     Turn,
@@ -252,8 +252,8 @@ class AttemptOut(BaseModel):
     errors: list[ErrorOut]
     output: Any
     feedback: str
-    submitted_at: datetime
-    judged_at: datetime | None
+    submitted_at: Time
+    judged_at: Time | None
     model: str | None = Field(None, description="The model that wrote it, as the agent told.")
     prompt: str | None = Field(None, description="What the model read before it; redacted and shortened.")
     said: str | None = Field(None, description="The model's own words; redacted and shortened.")
@@ -272,8 +272,8 @@ class EscalationOut(BaseModel):
     round: int
     state: str
     text: str
-    opened_at: datetime
-    closed_at: datetime | None
+    opened_at: Time
+    closed_at: Time | None
 
 
 class CallSummary(BaseModel):
@@ -289,9 +289,9 @@ class CallSummary(BaseModel):
     model: str | None = Field(None, description="The model of the newest attempt that named one.")
     attempts_made: int
     attempts_allowed: int
-    created_at: datetime
-    updated_at: datetime
-    expires_at: datetime | None
+    created_at: Time
+    updated_at: Time
+    expires_at: Time | None
     links: Links
 
 
@@ -353,7 +353,7 @@ class GuidanceOut(BaseModel):
     granted: int
     next_attempt: int
     max_attempts: int
-    given_at: datetime
+    given_at: Time
     acknowledged: bool
 
 

@@ -100,8 +100,6 @@ IF_BLOCKED = f" When the answer says Blocked, ask {GUIDANCE} with that call_id a
 
 UNREADABLE = "The message is no JSON-RPC message that can be read."
 ONE_BY_ONE = "Messages come one at a time: send each of this list by itself."
-NO_ID = "an id that is neither a text nor a whole number"
-TWICE = "two of what decides what is asked for"
 
 
 class RefusedMessageError(ValueError):
@@ -129,9 +127,9 @@ def readable(text: str) -> str:
             if isinstance(read, Message):
                 value = read.value
                 if read.has_two_methods or read.repeated:
-                    raise ValueError(TWICE)  # noqa: TRY301 - answered as what cannot be read at all
+                    raise ValueError(UNREADABLE)  # noqa: TRY301 - answered as what cannot be read at all
         if isinstance(value, Mapping) and not _can_be_answered(value):
-            raise ValueError(NO_ID)  # noqa: TRY301
+            raise ValueError(UNREADABLE)  # noqa: TRY301
         types.jsonrpc_message_adapter.validate_json(text, by_name=False)
     except (ValueError, RecursionError):
         raise RefusedMessageError(_unreadable(text)) from None
