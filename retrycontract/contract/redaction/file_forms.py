@@ -8,10 +8,10 @@ from functools import partial
 from itertools import islice
 
 from retrycontract.contract.redaction.assignments import LONG_WORD, LONGEST_SAID
+from retrycontract.contract.redaction.commands import METHOD
 from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, has_digit
 from retrycontract.contract.redaction.field_names import SECRET_NAME, is_secret_name, is_telling_key, judge
 from retrycontract.contract.redaction.literals import Literal, is_quoted_secret, read_list, read_literal
-from retrycontract.contract.redaction.program_text import METHOD
 from retrycontract.contract.redaction.scan_copies import FOREIGN
 
 SHORTEST = 6

@@ -36,6 +36,7 @@ _UNSEEN = frozenset(map(chr, chain(
 _UNSEEN_ASCII = {ord(c): None for c in _UNSEEN if c.isascii()}
 _USUAL: Final = bytes(point for point in range(128) if point not in _UNSEEN_ASCII)
 
+_PROGRAM = re.compile(r"\.exe(?=[\s\"'])")
 _ANSI = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 
 # Letters of other alphabets that are drawn like the ASCII letter, signs that are typed for the ASCII sign.
@@ -138,10 +139,19 @@ def folded_copy(text: str) -> FoldedCopy:
         text = _folded(text, characters)
     elif not text.isprintable() and len(seen_text := text.translate(_UNSEEN_ASCII)) < len(text):
         source, text = text, seen_text
+    if ".exe" in text:
+        text = _PROGRAM.sub("    ", text)
+    if "\n" in text:
+        # A line that goes on in the next one, and what stands before each line of a difference or of a quoted message.
+        for joint in ("\\\n", " ^\n", " `\n"):
+            text = text.replace(joint, " " * len(joint))
+        for mark in ("\n+", "\n>"):
+            text = text.replace(mark, "\n ")
     if "\\" in text:
         # As long as the escape was, so that positions stay those of the text.
         if "\\\\" in text:
-            text = _BREAKS.sub(lambda match: "\n".rjust(len(match[0])), text)
+            # Three before the letter are the sign that joins two lines, and the end of the first one.
+            text = _BREAKS.sub(lambda match: " " * 4 if match[0] == r"\\\n" else "\n".rjust(len(match[0])), text)
         for letter in "nrt":
             text = text.replace(f"\\{letter}", " \n")
     return FoldedCopy(text, source)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, islice, pairwise
 from typing import Any
 
-from retrycontract.contract.redaction import assignments, file_forms, neighbours, program_text, surroundings
+from retrycontract.contract.redaction import assignments, commands, file_forms, neighbours, program_text, surroundings
 from retrycontract.contract.redaction.blocks import MANIFESTS, PRIVATE_KEYS, without_public_blocks
 from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA
 from retrycontract.contract.redaction.detectors import (
@@ -52,7 +52,9 @@ LONG_WORD = "[A-Za-z0-9_+/=-]{20}"
 # takes its own without a flag.
 LISTED_FLAG = (
     r"[\"']\s*,\s*[\"']-|[\"']-[\w-]*[\"']\s*,\s*[\"']|\n[ \t]*-[ \t]+[\"']?-[\w-]"
-    r"|[\"'](?i:requirepass|masterauth)[\"']"
+    r"|[\"'](?i:requirepass|masterauth)[\"']|[\"'](?:[\w./\\-]*[/\\])?(?:rabbitmqctl|wpa_passphrase|net|netdom|schtasks|cmdkey"
+    r"|smbclient|xfreerdp|mc|poetry|composer|vault|cargo|npm|setx|aws|doppler|ngrok|wandb|snyk|bw|cf|drush|samba-tool|git|rclone"
+    r"|grafana-cli|pdftk|redis-cli|nuget|dotnet|htpasswd|nmcli|mysqladmin|supabase|fly|flyctl)(?:\.exe)?[\"']\s*,\s*[\"']"
 )
 # A text of up to so many characters in which nothing was found is known again, of so many of these: one submission asks
 # for each of its values several times, and the next one for many of the same.
@@ -71,10 +73,10 @@ MOST_ARGUMENTS = 1000
 LONGEST_WORD = 4096
 # So many are read in one go, so that the patterns are asked once for all of them.
 TOGETHER = 50
-COMMAND_LINES = Sieve((*program_text.COMMAND_FINDERS, assignments.SETTINGS))
+COMMAND_LINES = Sieve((*commands.COMMAND_FINDERS, assignments.SETTINGS))
 
 _DATA_URL = Head(r"(?i)\bdata:[\w.+/;=-]*;base64,([A-Za-z0-9+/_-]{20,}={0,2})")
-_QUOTED = r"\"[^\"\\\n]*\"|'[^'\\\n]*'"
+_QUOTED = r"\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'"
 _LISTED = rf"(?:{_QUOTED})(?:\s*,\s*(?:{_QUOTED}))+"
 _LIST = Head(_LISTED, common=_LISTED)
 _QUOTED_WORD = re.compile(r"[\"']([^\"'\n]*)[\"']")
@@ -84,7 +86,7 @@ _WORD_OF_LINE = re.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
 
 CONTEXT = (
     *assignments.FINDERS, *neighbours.FINDERS, *file_forms.FINDERS, *surroundings.FINDERS,
-    *program_text.COMMAND_FINDERS, *program_text.FINDERS, MANIFESTS,
+    *commands.COMMAND_FINDERS, *program_text.FINDERS, MANIFESTS,
 )  # fmt: skip
 
 
@@ -300,7 +302,7 @@ def _told_words(lists: Sequence[Sequence[Any]], before: str = "") -> list[dict[i
         places.append((number, -1))
         for index, word in enumerate(words[:MOST_ARGUMENTS]):
             is_text = type(word) is str and len(word) <= LONGEST_WORD
-            parts.append(f"{program_text.one_word(word, is_first=not index) if is_text else '_'} ")
+            parts.append(f"{commands.one_word(word, is_first=not index) if is_text else '_'} ")
             places.append((number, index))
     told: list[dict[int, tuple[int, str]]] = [{} for _ in lists]
     begins, line = list(accumulate(map(len, parts), initial=0)), ascii_copy("".join(parts))
