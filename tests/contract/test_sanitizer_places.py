@@ -13,10 +13,9 @@ import pytest
 
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from tests.contract.test_sanitizer_commands import COMMANDS, SECRET
 
 SANITIZER = ValueSanitizer()
-SECRET = "hunter" + "2two"
-WORD = "correct" + "horse"
 
 
 def b64(text: str) -> str:
@@ -108,49 +107,18 @@ ASSIGNED = [
     "{\"user\": \"a\", \"password\" \"§\"}", "{\"password\": \"\"§\"\"}", "{\"password\": /* x */ \"§\"}",
     "{\"password\": \"\" + \"§\"}", "{\"api_key\", \"§\"}", "expect \"assword:\" { send \"§\\r\" }",
     "expect { \"password:\" { send \"§\\r\" } }", "expect \"*assword:*\"\nsend -- \"§\\r\"",
-    "child.expect(\"password:\", timeout=5)\nchild.sendline(\"§\")",
-]  # fmt: skip
-
-COMMANDS = [
-    f"sshpass -p {SECRET} ssh a@b", f"mysql -u root -p{SECRET} db", f"mysql --password={SECRET}",
-    f"PGPASSWORD={SECRET} psql -h x", f"curl -u ana:{SECRET} http://x", f"curl -uana:{SECRET} http://x",
-    f'curl --user="ana:{SECRET}" http://x', f"curl -H 'X-Api-Key: {SECRET}' http://x", f"curl -b 'sid={SECRET}' x",
-    f"curl -d 'password={SECRET}' http://x", f"redis-cli -h x -a {SECRET} ping", f"docker login -u ana -p {SECRET} reg",
-    f"docker run -e POSTGRES_PASSWORD={SECRET} postgres", f"helm upgrade x --set db.password={SECRET}",
-    f"az login --service-principal -u a -p {SECRET}", f"openssl enc -k {SECRET} -in x", f"zip -P {SECRET} a.zip b",
-    f"openssl rsa -passin pass:{SECRET}", f"ldapsearch -D cn=a -w {SECRET} x", f"mongosh -u a -p {SECRET} --host x",
-    f"htpasswd -b f ana {SECRET}", f"7z x -p{SECRET} a.7z", f'echo "{SECRET}" | sudo -S ls',
-    f'echo "ana:{SECRET}" | chpasswd', f"smbclient //x/y -U ana%{SECRET}", f"npm config set //r/:_authToken {SECRET}9",
-    f"git clone https://oauth2:{SECRET}@git.example.org/x", f"htpasswd -nbB ana {SECRET}",
-    f"htpasswd -c -b f ana {SECRET}", f"twine upload -u ana -p {SECRET} d",
-    f"echo {SECRET} | gh auth login --with-token",
-    f"gh auth login --with-token <<< {SECRET}", f"gh secret set X --body {SECRET}", f"lftp -u ana,{SECRET} ftp://x",
-    f"http -a ana:{SECRET} x.org", f"https --auth=ana:{SECRET} x.org", f"curl -sSu ana:{SECRET} http://x",
-    f"curl -U ana:{SECRET} http://x", f"rabbitmqctl -n r add_user ana {SECRET}",
-    f"rabbitmqctl change_password ana {SECRET}", f'nmcli dev wifi connect x password "{SECRET}"',
-    f"nmcli con modify x wifi-sec.psk {SECRET}", f"mosquitto_pub -u ana -P {SECRET} -t a",
-    f"ipmitool -P {SECRET} power",
-    f"rpcclient -U ana%{SECRET} h", f"smbclient --user='ana%{SECRET}' //x/y", f"openssl rsa -passin pass:{WORD}",
-    f"openssl passwd -6 -salt ab {SECRET}", f"useradd -p {SECRET} ana", f"unrar x -p{SECRET} a.rar",
-    f"psexec h -u a -p {SECRET} cmd", f"composer config http-basic.x.org ana {SECRET}", f'chpasswd <<< "ana:{SECRET}"',
-    f"echo {SECRET} | gpg --batch --passphrase-fd 0 -d x", f"security add-generic-password -a x -w {SECRET}",
-    f"ConvertTo-SecureString -String {SECRET} -AsPlainText -Force", f"rabbitmqadmin -u b -p {SECRET} list queues",
-    f"smbclient //h/s {SECRET} -U bob", f"AUTH bob {SECRET}", f"h:6379> AUTH {SECRET}",
-    f"user bob on >{SECRET} ~* +@all",
-    f"ACL SETUSER bob reset on >{SECRET}", f"snmp-server community {SECRET} RO",
-    f"snmpwalk -v3 -A x1y2z3w4 -X {SECRET} h",
-    f"openssl pkcs12 -passin pass:{WORD}1 -out b -passout pass:{SECRET}", f"poetry config http-basic.x u {SECRET}",
-    f"poetry config pypi-token.pypi {SECRET}", f"cargo login {SECRET}", f"dotnet nuget push x.nupkg -k {SECRET} -s y",
-    f"nuget push a.nupkg {SECRET} -Source x", f"ncftpput -u b -p {SECRET} h / f", f"doctl auth init -t {SECRET}",
-    f"pulumi config set --secret app:db {SECRET}", f"mc alias set m http://h AKID {SECRET}",
-    f"db2 connect to x user u using {SECRET}", f"cypher-shell -u neo4j -p {SECRET}",
-    f"impacket-psexec d/bob:{SECRET}@h",
-    f"tacacs-server key 0 {SECRET}", f"crypto isakmp key {SECRET} address 0.0.0.0",
-    f"certutil -p {SECRET} -importpfx a",
-    f'{{"content": "Password:\\n{SECRET}"', f'{{"content": "Password:\\n{SECRET}", "b": 1',
+    "child.expect(\"password:\", timeout=5)\nchild.sendline(\"§\")", "keyring.set_password('github', 'bob', '§')",
+    "signInWithEmailAndPassword(auth, 'a@b.org', '§')", "accounts.create_password(\"service\", \"§\")",
 ]  # fmt: skip
 
 HARMLESS = [
+    "np.exp(2j*pi*f1/fs)", "the exp claim requires that the current date/time", "exp(x + 1/x)", "exp pi/180",
+    "git add -u :/", "perldoc -u Some::Modulename", "token: OAuth2Token", "password: SecretStr", "key: Ed25519Key",
+    "if token == 0x00:", "$light-token-str: #0451a5;", "PWD: '/Users/ana'", "-v `pwd`:/data",
+    "authorization = authorization.split()", 'authorization = self.headers.get("authorization")',
+    "github.com/x/y v1.2.3 h1:qnmsTTtNeDZhTdmOYsxxjBzMmqDKK3SFdjcQLBBuA5c=",
+    "SHA256:nThbg6kXUpJWGl7E1IGOCspRomTxdCARLviKw6E5SY8", "wandb login --relogin", "git config user.name Ana",
+    "docker.exe login -u ana", "docker build \\\n  -p \\\n  .", "+ password = get_password()",
     "the user bob > ana", "cargo login asks for a token", "AUTH is the command", "snmp-server community public RO",
     '{"content": "Password:\\nRequired", "b": 1', "db2 connect to x user u using the console", "user x on >",
     'password = f"{settings.password}"', 'token = f"{user}:{pw}"', "password = f'{prefix}-{suffix}'",

@@ -46,7 +46,7 @@ _FLAGS = {
     "(?:poetry[ \\t]+publish|supabase[ \\t]+link)": "-p",
     "(?:dotnet[ \\t]+)?nuget[ \\t]+(?:sources[ \\t]+)?add": "-p", "airflow[ \\t]+users": "-p", "pdftotext": "-[uo]pw",
     "(?:vercel|codecov|uv[ \\t]+publish|fly(?:ctl)?[ \\t]+\\w+)": "-t[ \\t]",
-    "reg[ \\t]+add[ \\t][^\\n|;]*?password": "/d[ \\t]",
+    "reg[ \\t]+add[ \\t][^\\n|;]*?(?i:password)": "/d[ \\t]",
     "databricks[ \\t]+secrets[ \\t]+put[-_\\w]*": "--string-value[= \\t]", "sonar-scanner": "-Dsonar\\.login=",
     "(?:hey|ab)": "-[aA][ \\t]+[\"']?[\\w.-]+:", "nikto": "-id[ \\t]+[\\w.-]+:",
     "llm[ \\t]+keys[ \\t]+set": "--value[= \\t]",
@@ -261,7 +261,10 @@ def _user_and_password(text: str, start: int, end: int) -> Iterator[SecretSpan]:
         end = max(unquoted_end(text, start), end)
     user, colon, password = text[start:end].partition(":")
     secret = password.strip("\"'{} ")
-    if not colon or not secret or "://" in text[start:end] or user.endswith("[REDACTED"):
+    is_path = secret[:1] in ("/", ":") and not user  # `git add -u :/`
+    if not colon or not secret or is_path or "::" in text[start:end] or "://" in text[start:end]:
+        return
+    if user.endswith("[REDACTED"):
         return
     if not Literal(secret, start, end, quoted=False).is_placeholder:
         yield SecretSpan(start + len(user) + 1, end - (text[end - 1] in "\"'"), "PASSWORD")

@@ -35,7 +35,8 @@ _CODE = WholePattern(
     r"[A-Za-z_$][\w$]*(?:\(.*|\[.*|!\(.*|(?:(?:\??\.|::)[A-Za-z_$][\w$]*)+(?:\(.*|\[.*|!\(.*)?)|[({\[<&*|>!].*|[fFrRbBuU]{1,2}[\"'].*"
 )
 # Of these a token is none: colours of a theme, versions, the numbers of object identifiers, patterns.
-_NO_TOKEN = WholePattern(r"(?:[a-z]+ )*(?:[a-z]+:)?#[0-9A-Fa-f]{3,8}|[0-9]+(?:\.[0-9]+){2,}|.*\(\?[:=!<P].*")
+_NO_TOKEN = WholePattern(r"(?:[a-z]+ )*(?:[a-z]+:)?(?:#|0x)[0-9A-Fa-f]{1,8}|[0-9]+(?:\.[0-9]+){2,}|.*\(\?[:=!<P].*")
+_TYPE_NAME = WholePattern(r"(?:[A-Z][a-z]*[0-9]*){1,4}(?:Token|Str|Bytes|Key|Session|Secret|Buffer|Type)")
 _COMPARISONS = frozenset({"==", "===", "!="})
 _WORD = WholePattern(rf"[A-Za-z?{FOREIGN}]*[a-z?{FOREIGN}][_-]?[A-Za-z?{FOREIGN}_-]*[.!]?|[A-Z]+[.!?]?|\W+")
 _RUN = re.compile(r"[A-Za-z0-9]{20,}")
@@ -341,20 +342,22 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
         if not verdict.weak or len(text) < SHORTEST_NOISE:
             return False
         return literal.is_noise or literal.is_dense if allowance.weighs(text) else literal.is_mixed
-    if not text.strip() or literal.is_word_of_code or literal.is_placeholder:
+    is_folder = beside.name.casefold() == "pwd" and text.startswith(("/", "~/", "./"))
+    if not text.strip() or is_folder or literal.is_word_of_code or literal.is_placeholder:
         return False
     if "://" in text and verdict.mark not in ("CONNECTION_STRING", "PASSWORD", "SECRET"):
         return False  # what is secret in a URL is found as such
     if literal.quoted:
         return is_quoted_secret(literal, verdict.mark)
-    if _CODE.fits(text) and not literal.is_noise:
+    is_other = verdict.mark not in _ANYTHING_MARKS and _NO_TOKEN.fits(text)
+    if is_other or (_CODE.fits(text) and not literal.is_noise):
         return False
     if beside.operator in _COMPARISONS and text.isidentifier():
         # What is compared by its name is a variable.
         text = text.rstrip(digits) if text.rstrip(digits) == beside.name.rstrip(digits) else text
         if not has_digit(text):
             return False
-    elif beside.operator == ":" and beside.spaced and text.casefold() in RULES:
+    elif beside.operator == ":" and beside.spaced and (text.casefold() in RULES or _TYPE_NAME.fits(text)):
         return False
     return _is_bare_secret(literal, verdict.mark, beside)
 

@@ -24,6 +24,7 @@ from retrycontract.contract.redaction.field_names import (
 from retrycontract.contract.redaction.literals import (
     Literal,
     is_quoted_secret,
+    read_list,
     read_literal,
 )
 
@@ -64,8 +65,12 @@ def find_arguments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         literal = read_literal(text, find.span(3)[0])
         if find[2] == "{" and literal and text[literal.end + 1 : literal.end + 2] != "}":
             continue
-        if literal and verdict.mark and words and words[0] not in _ASKING and _is_argument(literal, verdict):
-            yield SecretSpan(literal.start, literal.end, verdict.mark)
+        if literal and verdict.mark and words and words[0] not in _ASKING:
+            # Behind a service and a user, or an address: `keyring.set_password("service", "user", "value")`.
+            listed = [*read_list(text, find.span(3)[0])] if verdict.mark == "PASSWORD" else []
+            for argument in listed[-1:] if len(listed) > 2 else [literal, *listed[1:]]:
+                if _is_argument(argument, verdict):
+                    yield SecretSpan(argument.start, argument.end, verdict.mark)
     for find in _PAIR_OF_ARGUMENTS.telling(text, allowance):
         literal = read_literal(text, find.span(1)[0])
         if literal and literal.quoted and _is_argument(literal, NameVerdict(mark="PASSWORD")):

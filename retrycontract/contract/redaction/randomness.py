@@ -164,7 +164,7 @@ _IDS = re.compile(
     r"|bafy[a-z2-7]{50,60}|Qm[1-9A-HJ-NP-Za-km-z]{44}|[MmLlHhVvCcSsQqTtAaZz0-9-]+"
 )
 # What stands before a random token that is a file, a digest, data or an address, not a credential.
-_DIGESTS, _LONGEST_DIGEST = re.compile(r"(?:[/\\.@#]|sha\d+[-:=]|base64,|0x)\Z"), 12
+_DIGESTS, _LONGEST_DIGEST = re.compile(r"(?:[/\\.@#]|(?i:sha\d+)[-:=]|\bh1:|base64,|0x)\Z"), 12
 _ADDRESS, _LOOK_BACK = re.compile(r"://[^\s\"'<>]*\Z"), 200
 
 

@@ -14,6 +14,7 @@ _HEADER = Head(
     r"((?:(?:bearer|basic|token|digest|apikey|api-key|negotiate|ntlm|oauth|key|flyv1|jwt)[ \t:]+)?)"
     r"([^\s\"'`<>(),;][^\s\"'`<>]*)"
 )
+_CALLED = re.compile(r"[a-z_]+(?:\.[A-Za-z_]+)+\(")
 _BEARER = Head(r"(?i)\b(bearer|flyv1|token)[ \t]+([A-Za-z0-9][\w.~+/=-]{7,})")
 _BASIC = Head(r"(?i)\bbasic[ \t]+([A-Za-z0-9+/_-]{8,}={0,2})")
 _COOKIE = Head(r"(?i)\bcookie[\"'\\]{0,3}\s{0,4}[:,]\s{0,4}[\"'\\]{0,3}(\w[^=\s\"';]*=[^\n\r\"'`]+)")
@@ -27,8 +28,12 @@ _DATABASES = ("postgres", "mysql", "mariadb", "mongodb", "redis", "rediss", "amq
 
 # Oracle's own form of an address, `user/password@host`.
 _ORACLE = Head(
-    r"(?i)(?:\bjdbc:oracle:(?:thin|oci8?):|\b(?:sqlplus|sqlldr|expdp|impdp|exp|imp|rman)\b[^\n|;]*?[ \t=]"
+    r"(?i)(?:\bjdbc:oracle:(?:thin|oci8?):|\b(?:sqlplus|sqlldr|expdp|impdp|rman)\b[^\n|;]*?[ \t=]"
     r"|\bconn(?:ect)?[ \t]+)[\"']?[\w$#.]+/([^\s@/\"'<>|;,][^\s@/\"'<>|;,]+)"
+)
+# Two of its commands are words of mathematics, too: `exp(2j*pi*f1/fs)`.
+_ORACLE_DUMP = Head(
+    r"(?i)\b(?:exp|imp)[ \t]+(?:userid=)?[\"']?[a-z][\w$#.]*/([^\s@/\"'<>|;,()]{2,})(?:@|[\"']?[ \t]+[a-z_]+=)"
 )
 _PGPASS = Head(
     r"(?m)(?:^|[\"'\s>])(?:[\w.*-]+|\[[0-9a-fA-F:]+\]):(?:\d{4,5}|\*):[\w.*$-]+:[\w.*$@-]+"
@@ -47,7 +52,7 @@ _WIFI = Head(
     r"(?i)\bWIFI:(?:[ST]:[^;\n]*;|H:[^;\n]*;)*P:([^;\n]+)|\bwpa_passphrase[ \t]+(?:\"[^\"\n]+\"|[^\s]+)[ \t]+([^\s]+)"
     r"|\bwpa-psk[ \t]+([^\s]+)"
 )
-POSITIONAL = (_ORACLE, _PGPASS, _NET_USE, _SECURE_STRING, _INTO_SECURE_STRING, _WIFI)
+POSITIONAL = (_ORACLE, _ORACLE_DUMP, _PGPASS, _NET_USE, _SECURE_STRING, _INTO_SECURE_STRING, _WIFI)
 
 _HOST, _PORT = re.compile(r"(?i)(?:local)?host|[\w-]+(?:\.[\w-]+)+"), re.compile(r"[0-9]{2,5}")
 # Letters alone are a credential behind a scheme such as `Bearer` if so many of them make no word.
@@ -59,6 +64,8 @@ def find_authorizations(text: str, allowance: Allowance) -> Iterator[SecretSpan]
     for find in _HEADER.telling(text, allowance):
         literal = _group(find, 2, trailing=",;)}]\\")
         certain = literal.telling or (find[1] and looks_random(literal.text, at_least=LEAST_RANDOM))
+        if not find[1] and _CALLED.match(literal.text):  # `authorization = request.headers.get(…)`
+            continue
         if certain and not literal.is_placeholder:
             yield SecretSpan(literal.start, literal.end, "AUTHORIZATION")
 
