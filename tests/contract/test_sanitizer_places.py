@@ -108,6 +108,8 @@ ASSIGNED = [
     "{\"password\": \"\" + \"§\"}", "{\"api_key\", \"§\"}", "expect \"assword:\" { send \"§\\r\" }",
     "expect { \"password:\" { send \"§\\r\" } }", "expect \"*assword:*\"\nsend -- \"§\\r\"",
     "child.expect(\"password:\", timeout=5)\nchild.sendline(\"§\")", "keyring.set_password('github', 'bob', '§')",
+    "password = 'a1''§''b2'", "{'password': 'x''§'}", "UPDATE u SET password = 'a1''§' WHERE id = 'b'",
+    "curl -u \"bob:correct horse §\" http://x",
     "signInWithEmailAndPassword(auth, 'a@b.org', '§')", "accounts.create_password(\"service\", \"§\")",
 ]  # fmt: skip
 

@@ -16,7 +16,7 @@ from retrycontract.contract.redaction.detectors import (
     has_digit,
 )
 from retrycontract.contract.redaction.field_names import SECRET_NAME, is_telling_key, judge
-from retrycontract.contract.redaction.literals import Literal, read_literal, unquoted_end
+from retrycontract.contract.redaction.literals import Literal, closing_quote, read_literal, unquoted_end
 from retrycontract.contract.redaction.surroundings import POSITIONAL, find_positional_passwords
 
 _BETWEEN = r"\b[^\n|;]*?[ \t]"
@@ -258,7 +258,7 @@ def find_users(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSp
 
 def _user_and_password(text: str, start: int, end: int) -> Iterator[SecretSpan]:
     if text[start] in "\"'":
-        end = max(unquoted_end(text, start), end)
+        end = closing_quote(text, start) or max(unquoted_end(text, start), end)
     user, colon, password = text[start:end].partition(":")
     secret = password.strip("\"'{} ")
     is_path = secret[:1] in ("/", ":") and not user  # `git add -u :/`

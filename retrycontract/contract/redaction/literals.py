@@ -299,16 +299,17 @@ def read_expression(text: str, first: Literal | None, position: int) -> Iterator
 
 
 def closing_quote(text: str, start: int) -> int | None:
-    """Find the quote that closes the one at `start`, on the same line, or None; escaped quotes are passed over."""
+    """Find the quote that closes the one at `start`, on its line, or None; one that is escaped or doubled is none."""
     quote, position = text[start], start + 1
     escaped_opening = text[start - 1 : start] == "\\"
     limit = min(len(text), start + LONGEST_QUOTED)
     newline = text.find("\n", start, limit)
     limit = limit if newline < 0 else newline
     while (position := text.find(quote, position, limit)) >= 0:
-        if text[position - 1] != "\\" or escaped_opening:
+        is_doubled = text[position + 1 : position + 2] == quote and text[position + 2 : position + 3].isalnum()
+        if not is_doubled and (text[position - 1] != "\\" or escaped_opening):
             return position
-        position += 1
+        position += 2 if is_doubled else 1
     return None
 
 
