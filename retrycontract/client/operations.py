@@ -44,6 +44,7 @@ OURS = frozenset({"keyword", "patch"})  # what an agent does not say of its own 
 # As the service takes or keeps them.
 LONGEST_TEXTS = {"callback_error": MAX_OWN_WORDS, "prompt": MAX_WORDS, "said": MAX_WORDS}
 SEND_LESS = "send a shorter one, or several smaller ones"
+SEND_FLATTER = "send a flatter value"
 LONGEST_POLL = 50  # seconds; proxies cut what is silent for 60
 
 
@@ -149,7 +150,11 @@ class Operations:
         # consequence.
         trace = body.pop("traceparent", None)
         headers = {"Prefer": "wait=0", "Idempotency-Key": self.new_key()} | ({"traceparent": trace} if trace else {})
-        asked = _post("/calls", body, **headers)
+        try:
+            asked = _post("/calls", body, **headers)
+        except _TooDeepError:  # the model's mistake, unless it is somewhere else
+            arguments, body = None, body | _instead("it is nested too deeply to be read", SEND_FLATTER)
+            asked = _post("/calls", body, **headers)
         try:
             reply = yield from self._asked(asked)
         except TooLargeError as error:  # the model's mistake, unless all the rest is too large as well
@@ -307,8 +312,14 @@ def _json(value: Any) -> bytes:
 def _written(value: Any) -> str:
     try:
         return json.dumps(value)
-    except (TypeError, ValueError, RecursionError) as error:
+    except RecursionError:
+        raise _TooDeepError("what is sent or its arguments are nested too deeply to be written as JSON") from None
+    except (TypeError, ValueError) as error:
         raise WrongInputError(f"what is sent or its arguments cannot be written as JSON: {error}") from None
+
+
+class _TooDeepError(WrongInputError):
+    pass
 
 
 def _output(arguments: Any) -> dict[str, Any]:
@@ -319,7 +330,11 @@ def _too_large(asked: Request, refused: TooLargeError) -> dict[str, Any]:
     """Give what is submitted in the place of an output that no request can hold: none, and the reason."""
     most = f", and the service takes at most {refused.limit:,}" if refused.limit else ", more than the service takes"
     told = f"it is too large to be checked: with what goes along it has {len(asked.body or b''):,} bytes{most}"
-    return {"arguments": None, "callback_error": [{"message": told, "hint": SEND_LESS}]}
+    return _instead(told, SEND_LESS)
+
+
+def _instead(told: str, hint: str) -> dict[str, Any]:
+    return {"arguments": None, "callback_error": [{"message": told, "hint": hint}]}
 
 
 def _text(arguments: Any) -> str:
