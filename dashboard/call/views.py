@@ -219,9 +219,9 @@ def _drafted(form: AnswerForm, found: Call) -> dict[str, Any]:
 
 
 def _placed(form: AnswerForm, refused: RefusedAnswerError) -> list[tuple[ValidationError, int]]:
-    """Give what is wrong with corrected arguments, each with its line in the text that was typed."""
+    """Give the first of what is wrong with corrected arguments, each with its line in the text that was typed."""
     lines = lines_of(form.cleaned_data["arguments"]) if refused.errors else {}
-    return [(error, line_at(lines, error.field_path)) for error in refused.errors]
+    return [(error, line_at(lines, error.field_path)) for error in refused.errors[:MOST_FAULTS]]
 
 
 def _story_context(request: HttpRequest, story: CallHistory) -> dict[str, Any]:
@@ -240,6 +240,7 @@ def _get(public_id: str) -> Call:
     return get_object_or_404(Call.objects.select_related("agent", "tool", "version"), public_id=public_id)
 
 
+MOST_FAULTS: Final = 50  # shown of what is wrong with a correction: nobody reads thousands
 MOST_ALIKE: Final = 100  # counted, as many as one answer goes to
 TAKEN_BACK: Final = "taken_back"  # in the session: what was typed, until its form is shown again
 

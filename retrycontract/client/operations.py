@@ -379,7 +379,7 @@ def _id(call: AnyCall) -> str:
 
 def _tool_path(name: str) -> str:
     if not isinstance(name, str) or not name or not PATHS.isdisjoint(name.split("/")):
-        raise WrongInputError(f"a tool's name is a text, not {name!r:.80}")
+        raise WrongInputError(f"a tool's name is a text, none of its parts '.' or '..', and not {name!r:.80}")
     return f"/tools/{quote(name, safe='')}"
 
 

@@ -223,6 +223,8 @@ BY_HAND: Final = {
     "import a folder": Case(["import", "."], ". cannot be read: Is a directory"),
     "import an empty file": Case(["import", "FILE"], "line 1"),
     "import something else": Case(["import", "FILE"], "line 1", file=b"\xff\xfe%PDF"),
+    "an operator without a name": Case(["operator", "create", ""], "The name is empty"),
+    "a host that nobody knows": Case(["up", "--host", "nohost.invalid"], "choose another with --host"),
     "import what is cut off": Case(["import", "FILE"], "line 1", file=b'{"format": "retrycontract-export"'),
     "one key only": Case(["rotate-keys", "reseal"], "'rotate-keys make'"),
     "no scope": Case(["agent", "create", "planner", "--scopes", "rule"], "submit, read, tools"),

@@ -186,6 +186,10 @@ def test_what_is_wrong_with_corrected_arguments_has_its_line(desk: Client) -> No
     page = text_of(send(desk, make_blocked(), decision="corrected", arguments=typed))
     assert "Line 3 /region VAL-008" in page
     assert "Line 4 /x VAL-005" in page
+    typed = json.dumps({"service": "web", "region": "eu-west-1"} | {f"x{n}": n for n in range(2_000)}, indent=1)
+    many = send(desk, make_blocked(), to="preview/", headers=HTMX, decision="corrected", arguments=typed)
+    assert (many.content.decode().count('data-line="'), len(many.content) < 60_000) == (50, True)
+    assert "These are the first 50 of " in text_of(many)
     broken = send(desk, make_blocked(), to="preview/", headers=HTMX, decision="corrected", arguments='{\n"a": }')
     assert 'data-line="2" data-column="6"' in broken.content.decode()
 

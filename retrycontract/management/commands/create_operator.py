@@ -34,6 +34,8 @@ class Command(BaseCommand):
         parser.add_argument("--role", choices=[role.value for role in Role], default=Role.OPERATOR.value)
 
     def handle(self, *_: Any, name: str, role: str, **__: Any) -> None:
+        if not name.strip():  # most often an unset variable
+            raise CommandError("The name is empty: give each operator a name of their own.")
         try:
             self.stdout.write(create_operator(name, Role(role)))
         except ValidationError as error:

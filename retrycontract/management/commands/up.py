@@ -212,4 +212,5 @@ def check_free(host: str, port: int) -> None:
             probe.bind((host, port))
         except (OSError, UnicodeError, TypeError) as error:  # the latter two are of a name that is no text
             reason = f"{host}:{port} cannot be used ({getattr(error, 'strerror', None) or 'this is no name of a host'})"
-            raise CommandError(f"{reason}; choose another with --port.") from None
+            other = "--host" if isinstance(error, socket.gaierror | UnicodeError | TypeError) else "--port"
+            raise CommandError(f"{reason}; choose another with {other}.") from None

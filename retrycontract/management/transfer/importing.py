@@ -182,7 +182,7 @@ def _parsed(lines: Any) -> Iterator[tuple[int, Any]]:
             try:
                 yield number, json.loads(text)
             except ValueError:
-                raise UnreadableExportError(number, "this is not JSON; is the file cut off?") from None
+                raise UnreadableExportError(number, "this is not JSON, as where a file is cut off") from None
     except UnicodeDecodeError:
         raise UnreadableExportError(1, "the file is not UTF-8 text") from None
 
