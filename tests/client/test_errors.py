@@ -250,3 +250,19 @@ def test_the_service_is_looked_for_where_it_starts_by_default(monkeypatch: pytes
     monkeypatch.delenv("RETRYCONTRACT_URL", raising=False)
     with Client(api_key=KEY) as client:
         assert client.url == "http://127.0.0.1:8000"
+
+
+def test_what_is_nested_too_deeply_to_be_written_is_submitted_as_no_output_with_the_reason(scripted: Scripted) -> None:
+    deep: Any = "r"
+    for _ in range(100_000):
+        deep = [deep]
+    service = scripted(answer(200, RETRY))
+    with service.client() as client:
+        assert client.submit("open", "t1", deep).status == "retry"
+    (told,) = service.bodies
+    assert told["arguments"] is None
+    assert told["callback_error"][0] == {
+        "message": "it is nested too deeply to be read", "hint": "send a flatter value"
+    }  # fmt: skip
+    with service.client() as client, pytest.raises(WrongInputError, match="nested too deeply"):
+        client.submit("open", "t1", {}, context={"goal": deep})

@@ -11,7 +11,6 @@ import pytest
 
 from retrycontract.client import AsyncClient, Client, CorrectionError, Outcome, TooLargeError, UnexpectedAnswerError
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.errors import WrongInputError
 from retrycontract.contract.lifecycle import CallState, Status
 from tests.client.scripted import ERROR, KEY, PENDING, RETRY, VALID, WAITING, Script, answer, guided, problem
 
@@ -77,23 +76,6 @@ def test_what_is_too_large_is_submitted_as_no_output_with_the_reason(
     }  # fmt: skip
     keys = {request.headers["idempotency-key"] for request in service.requests}
     assert len(keys) == 2, "a key stands for one body"
-
-
-def test_what_is_nested_too_deeply_to_be_written_is_submitted_as_no_output_with_the_reason(scripted: Scripted) -> None:
-    deep: Any = "r"
-    for _ in range(100_000):
-        deep = [deep]
-    service = scripted(answer(200, RETRY))
-    with service.client() as client:
-        assert client.submit("open", **ATTEMPT | {"arguments": deep}).status == "retry"
-    (told,) = service.bodies
-    assert told["arguments"] is None
-    assert told["callback_error"][0] == {
-        "message": "it is nested too deeply to be read", "hint": "send a flatter value"
-    }  # fmt: skip
-    with service.client() as client, pytest.raises(WrongInputError, match="nested too deeply"):
-        client.submit("open", **ATTEMPT, context={"goal": deep})
-    del deep
 
 
 def test_what_is_too_large_without_its_output_is_refused(scripted: Scripted) -> None:

@@ -21,8 +21,8 @@ from retrycontract.languages import compiler_of, require_compiler
 from retrycontract.store.models import Tool, ToolVersion
 
 # What compiled versions hold of memory goes with the time that compiling them takes: 0.15 MB for each millisecond where
-# patterns are many, 0.25 at most. Versions are kept that take two seconds together: a thousand ordinary ones.
-KEPT_TOGETHER = 2.0
+# patterns are many, 0.25 at most. Versions are kept that take so many seconds together: hundreds of ordinary ones.
+KEPT_TOGETHER = 1.5
 LEAST_OF_ONE = 0.001
 MOST_COMPILING = 0.05  # seconds that all threads of this process may stand still, once for each schema
 
