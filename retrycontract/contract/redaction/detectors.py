@@ -249,8 +249,8 @@ MOST_COUNTED = 6
 # without are sought first, all at once, which takes few states. What asks for no more than pairs of letters is in any
 # long text: few of these are joined, fewer the longer they are, like beside like. A short text would feel the passes:
 # all joined take 2 µs for one like those before it, such as the next date of a list, but a fifth of a millisecond for
-# one that is like no other, as sentences are. So they are asked for a word whose shape was seen before.
-SHORT, LONGEST_SHAPE, MOST_SHAPES = 100, 13, 4_000
+# one that is like no other, as sentences are. So they are asked for a few words whose shape was seen before.
+SHORT, LONGEST_SHAPE, LONGEST_OF_WORDS, MOST_SHAPES = 100, 13, 5, 4_000
 _LETTERS = (ascii_letters + digits).encode()
 _SHAPE = bytes.maketrans(_LETTERS, b"a" * len(ascii_letters) + b"0" * len(digits))
 _RUNS = re.compile(rb"([a0])\1+")
@@ -337,7 +337,8 @@ class Sieve:
         return [self._finders[place] for place in sorted(found) if most is None or place < most]
 
     def _found_at_once(self, encoded: bytes) -> Iterable[int] | None:
-        if b" " in encoded or len(shape := _RUNS.sub(rb"\1", encoded.translate(_SHAPE))) > LONGEST_SHAPE:
+        shape = _RUNS.sub(rb"\1", encoded.translate(_SHAPE))
+        if len(shape) > (LONGEST_OF_WORDS if b" " in shape else LONGEST_SHAPE):
             return None
         if shape in self._shapes:
             return _matches(self._joined, encoded, len(self._finders))
