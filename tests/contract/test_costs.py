@@ -174,6 +174,7 @@ def test_classes_of_unicode_that_are_repeated_weigh_more_than_letters(pattern: s
         r"\S{9000}", "[^a]{0,20000}", "((?:[^/]{0,90}/){0,90}){2}",
         r"\p{L}{0,999}", "(?P<n>.{9999})", "(?:(?:a|.){500}){20}",
         r"^[\]\p{L}]{900}", "[]a]{1}.{30000}", r"\u00e4.{0,40000}", "(?i:.{30000})",
+        "(?<=a.{30000})b", "(?<!.{30000})b", "(?:a{0})" + "{999999}" * 60, r"\b" + "{999999}" * 60,
     ],
 )  # fmt: skip
 def test_what_repeats_wide_classes_thousands_of_times_is_compiled_by_children(pattern: str) -> None:

@@ -90,11 +90,12 @@ def _compiles(pattern: str, options: jsonschema_rs.RegexOptions | jsonschema_rs.
 # Of a pattern: a property, another escape, a class, what opens a group, a count, and any other sign.
 _PART = re.compile(
     r"\\[pP](?:\{[^{}]*\}|.)|\\(?:x..|u\{\w*\}|u....|.)|\[\^?\]?(?:\\.|[^\]\\])*\]"
-    r"|\((?:\?(?:P?<[=!]?[^<>]*>?|[:=!>]|[a-zA-Z-]*:?))?|\{(\d*)(,?)(\d*)\}|.",
+    r"|\((?:\?(?:<?[=!]|[:>]|P?<\w*>?|[a-zA-Z-]*:?))?|\{(\d*)(,?)(\d*)\}|.",
     re.DOTALL,
 )
 # What each is compiled to, in letters: a class of ASCII, any character but some, and a property of Unicode.
 OF_CLASS, OF_ANY, OF_NEGATED, OF_PROPERTY = 2, 20, 40, 1_100
+MOST_LETTERS = 10**12  # by far more than any engine compiles
 
 
 def pattern_steps(pattern: str) -> int:
@@ -109,8 +110,10 @@ def pattern_steps(pattern: str) -> int:
             groups[-1] += last
         elif part[2] is not None:
             times = max(int(number[:6]) if (number := part[3] or part[1]) else 1, 1)
-            groups[-1] += last * (times - 1)
-            last *= times
+            # No number of digits makes it endless: of what stands for nothing the engine takes any count.
+            repeated = min(last * times, MOST_LETTERS)
+            groups[-1] += repeated - last
+            last = repeated
         elif sign not in "*+?|^$":
             properties = OF_PROPERTY * (sign.count(r"\p") + sign.count(r"\P"))
             is_any = sign == "." or sign.startswith("[^")
