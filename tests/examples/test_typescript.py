@@ -221,6 +221,12 @@ class TestSettle:
         assert re.search(r"too large to be checked: .* has 5,000,\d{3} bytes, .* at most 2,097,152", found["content"])
         assert [call["attempts_made"] for call in stage.calls] == [1]
 
+    def test_an_output_that_is_nested_too_deeply_is_a_failed_attempt(self, stage: Stage) -> None:
+        """JSON.parse reads 100,000 levels, and JSON.stringify does not write them."""
+        (found,) = tell(stage, "settle", {"levels": 100_000})
+        assert (found["status"], "nested too deeply" in found["content"]) == ("retry", True)
+        assert [call["attempts_made"] for call in stage.calls] == [1]
+
     def test_an_attempt_whose_answer_is_lost_counts_once(self, stage: Stage) -> None:
         with losing_answers(stage.service.port) as proxy:
             proxy.lost = 2

@@ -179,8 +179,13 @@ export function written(given: unknown): string {
   try {
     return JSON.stringify(given);
   } catch (error) {
-    throw new ClientError(`what was given cannot be written as JSON: ${words(error)}`);
+    throw new ClientError(`what was given cannot be written as JSON: ${words(error)}`, { cause: error });
   }
+}
+
+/** Tell whether writing failed since a value is nested too deeply: JSON.parse reads deeper than JSON.stringify writes. */
+export function isTooDeep(failed: unknown): boolean {
+  return failed instanceof ClientError && failed.cause instanceof RangeError && /stack/.test(failed.cause.message);
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,7 +1,7 @@
 /** The agent's side of the service: submit what a model wrote, wait, and take a person's guidance over. */
 
 import type { components } from "./api.js";
-import { ClientError, type ClientOptions, Connection, type Fault, isObject, RefusedError, type Reply, seconds, sleep, UnreachableError, written } from "./connection.js";
+import { ClientError, type ClientOptions, Connection, type Fault, isObject, isTooDeep, RefusedError, type Reply, seconds, sleep, UnreachableError, written } from "./connection.js";
 import { applyPatch, CorrectionError, type Operation } from "./patch.js";
 
 export type { components, paths } from "./api.js";
@@ -111,7 +111,7 @@ export class Client {
     tool: string, toolCallId: string, given: unknown, details: Details, timeout: number, signal: AbortSignal | undefined,
   ): Promise<Verdict> {
     const text = typeof given === "string" ? given : undefined; // JSON carries half a character, too: it gets a verdict
-    const output = text === undefined ? { arguments: given ?? null } : { raw: text };
+    let output: Record<string, unknown> = text === undefined ? { arguments: given ?? null } : { raw: text };
     const body = { ...details, tool, tool_call_id: toolCallId };
     const asking = (output: Record<string, unknown>) => this.#connection.ask<Verdict>({
       method: "POST",
@@ -122,7 +122,14 @@ export class Client {
       signal,
       fits: isVerdict,
     });
-    let sent = text ?? written(given ?? null);
+    const instead = (message: string, hint: string) => ({ arguments: null, callback_error: [{ message, hint }] });
+    let sent = "null";
+    try {
+      sent = text ?? written(given ?? null);
+    } catch (error) {
+      if (!isTooDeep(error)) throw error;
+      output = instead("it is nested too deeply to be read", "send a flatter value"); // the model's mistake
+    }
     const reply = await asking(output).catch((error: unknown) => {
       if (!(error instanceof RefusedError && error.status === 413)) throw error;
       // The model's mistake, unless all the rest is too large as well.
@@ -130,7 +137,7 @@ export class Client {
       const size = new Blob([written({ ...body, ...output })]).size.toLocaleString("en");
       const message = `it is too large to be checked: with what goes along it has ${size} bytes${most}`;
       sent = "null";
-      return asking({ arguments: null, callback_error: [{ message, hint: "send a shorter one, or several smaller ones" }] });
+      return asking(instead(message, "send a shorter one, or several smaller ones"));
     });
     this.#keep(reply.body.call_id, reply.body.attempt_number, sent);
     const path = `/calls/${encodeURIComponent(reply.body.call_id)}/wait?for=verdict&attempt=${reply.body.attempt_number}`;
