@@ -104,4 +104,9 @@ def patterns_of(attempts: Sequence[Sequence[ValidationError]]) -> tuple[MistakeP
         for error in errors:
             alike.setdefault((error.error_code, pointers.pattern(error.field_path)), []).append(error)
     found = [MistakePattern(kind[1], tuple(errors), made[kind]) for kind, errors in alike.items()]
-    return tuple(sorted(found, key=lambda one: (-one.first.severity, -one.attempts)))
+    return tuple(sorted(found, key=lambda one: (-one.first.severity, _says_nothing(one.first), -one.attempts)))
+
+
+def _says_nothing(error: ValidationError) -> bool:
+    """Tell that there are more mistakes than are listed, which says of none what is wrong, from what does."""
+    return error.error_code is ErrorCode.OBJECT_SCHEMA_VIOLATION and not error.field_path and not error.keyword

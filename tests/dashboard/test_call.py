@@ -344,6 +344,7 @@ def test_of_thousands_of_changes_the_first_are_shown(desk: Client) -> None:
         call = submit(agent, {"of": [f"{attempt}-{n}" for n in range(3_000)]}, tool="sum", call=call).call
         judge_all()
     assert call is not None
+    assert by_pattern(call.attempts.get(number=3).errors)[0].pattern == "/of/*"  # not that there are over a thousand
     whole = desk.get(address(call), {"whole": 2}).content.decode()
     assert whole.count('class="change change-') == 200 + 8  # and the first of the attempt behind it
     assert "2800 more not shown." in whole
