@@ -201,6 +201,11 @@ def test_without_a_connection_an_answer_waits_and_goes_by_itself(site: Site) -> 
     page.context.set_offline(True)
     page.get_by_role("button", name="Send answer").click()
     expect(page.get_by_text("sent when it is back")).to_be_visible()
+    # What was asked before the connection went, and is answered only now, takes nothing back.
+    told = "{bubbles: true, detail: {successful: true, requestConfig: {verb: 'get'}}}"
+    late = f"new CustomEvent('htmx:afterRequest', {told})"
+    page.evaluate(f"document.body.dispatchEvent({late})")
+    expect(page.get_by_text("sent when it is back")).to_be_visible()
     expect(page.locator("#id_text")).to_have_value("Use eu-west-1.")
     page.context.set_offline(False)
     expect(page.get_by_text("Sent to deployer")).to_be_visible()

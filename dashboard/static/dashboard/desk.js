@@ -78,7 +78,8 @@
   });
   document.addEventListener("htmx:sendError", () => say("No connection to the service; trying again.", "lost"));
   document.addEventListener("htmx:afterRequest", (event) => {
-    if (event.detail.successful && !ended) say("", "");
+    // One that was asked before the connection went may be answered later: what waits to be sent is still unsent.
+    if (event.detail.successful && !ended && one("#connection").dataset.kind !== "unsent") say("", "");
   });
 
   // ---- What a person unfolded stays so, and a list does not move under the pointer or the focus ----
