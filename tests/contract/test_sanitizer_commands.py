@@ -76,6 +76,10 @@ def lines(command: str, joint: str) -> str:
 ELSEWHERE: dict[str, Callable[[str], str]] = {
     "over lines": lambda command: lines(command, "\\"),
     "over lines, in JSON": lambda command: json.dumps({"run": lines(command, "\\")}),
+    "over lines, as Windows ends them": lambda command: lines(command, "\\").replace("\n", "\r\n"),
+    "over such lines, in JSON": lambda command: json.dumps({"run": lines(command, "\\").replace("\n", "\r\n")}),
+    "over lines of PowerShell, in JSON": lambda command: json.dumps({"run": lines(command, "`")}),
+    "over lines of cmd.exe, in JSON": lambda command: json.dumps({"run": lines(command, "^").replace("\n", "\r\n")}),
     "over lines of PowerShell": lambda command: lines(command, "`"),
     "over lines of cmd.exe": lambda command: lines(command, "^"),
     "on Windows": lambda command: re.sub(r"^([a-z][\w-]*) ", r"\1.exe ", command),

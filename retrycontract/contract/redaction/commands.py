@@ -89,6 +89,12 @@ _PLACED = (
     r"(?:fly|flyctl|supabase)[ \t]+secrets[ \t]+set[ \t]+[\w-]+=",
     r"vault[ \t]+(?:kv[ \t]+)?put[ \t]+(?:-\S+[ \t]+)*[^\s=]+[ \t]+[\w-]+=",
 )
+# Those that take it without a flag, and words that do within one.
+WITHOUT_FLAG = (
+    r"(?:rabbitmqctl|wpa_passphrase|net|netdom|schtasks|cmdkey|smbclient|xfreerdp|mc|poetry|composer|vault|cargo|npm|setx"
+    r"|aws|doppler|ngrok|wandb|snyk|bw|cf|drush|samba-tool|git|rclone|grafana-cli|pdftk|redis-cli|nuget|dotnet|htpasswd"
+    r"|nmcli|mysqladmin|supabase|fly|flyctl|(?i:requirepass|masterauth))"
+)
 _HEADINGS = "|".join(rf"{command}{_BETWEEN}{flag}[ \t]*" for command, flag in _FLAGS.items())
 _HEADINGS += "|" + "|".join(_PLACED)
 _COMMAND = re.compile(rf"(?:{'|'.join(_FLAGS)}|ConvertTo-SecureString)\b")

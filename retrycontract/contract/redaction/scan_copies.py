@@ -142,19 +142,28 @@ def folded_copy(text: str) -> FoldedCopy:
     if ".exe" in text:
         text = _PROGRAM.sub("    ", text)
     if "\n" in text:
-        # A line that goes on in the next one, and what stands before each line of a difference or of a quoted message.
-        for joint in ("\\\n", " ^\n", " `\n"):
-            text = text.replace(joint, " " * len(joint))
-        for mark in ("\n+", "\n>"):
-            text = text.replace(mark, "\n ")
+        text = _joined_lines(text, ("\\\n", "\\\r\n"))
     if "\\" in text:
         # As long as the escape was, so that positions stay those of the text.
         if "\\\\" in text:
             # Three before the letter are the sign that joins two lines, and the end of the first one.
+            text = text.replace(r"\\\r\n", " " * 6)
             text = _BREAKS.sub(lambda match: " " * 4 if match[0] == r"\\\n" else "\n".rjust(len(match[0])), text)
         for letter in "nrt":
             text = text.replace(f"\\{letter}", " \n")
+    if "\n" in text:
+        # In the command lines of Windows a caret or a backtick joins; here the end of a line may have been an escape.
+        text = _joined_lines(text, (f" {sign}{end}" for sign in "^`" for end in (" \n \n", " \n", "\r\n", "\n")))
+        for mark in ("\n+", "\n>"):  # before each line of a difference, and of a message that is quoted
+            text = text.replace(mark, "\n ")
     return FoldedCopy(text, source)
+
+
+def _joined_lines(text: str, joints: Iterable[str]) -> str:
+    """Put as many blanks in the place of what makes a line go on in the next one."""
+    for joint in joints:
+        text = text.replace(joint, " " * len(joint))
+    return text
 
 
 def _unusual(text: str) -> str:

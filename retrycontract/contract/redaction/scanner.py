@@ -48,13 +48,11 @@ from retrycontract.contract.redaction.scan_copies import (
 SHORTEST = 7
 # Nor is a shorter word merely random, or base64 that hides a secret.
 LONG_WORD = "[A-Za-z0-9_+/=-]{20}"
-# A flag among the words of a list, quoted or in lines of YAML: what it tells of is the same or the next word. Redis
-# takes its own without a flag.
-LISTED_FLAG = (
+# A flag among the words of a list, quoted or in lines of YAML: what it tells of is the same or the next word. And what
+# takes its secret without a flag.
+LISTED_COMMAND = (
     r"[\"']\s*,\s*[\"']-|[\"']-[\w-]*[\"']\s*,\s*[\"']|\n[ \t]*-[ \t]+[\"']?-[\w-]"
-    r"|[\"'](?i:requirepass|masterauth)[\"']|[\"'](?:[\w./\\-]*[/\\])?(?:rabbitmqctl|wpa_passphrase|net|netdom|schtasks|cmdkey"
-    r"|smbclient|xfreerdp|mc|poetry|composer|vault|cargo|npm|setx|aws|doppler|ngrok|wandb|snyk|bw|cf|drush|samba-tool|git|rclone"
-    r"|grafana-cli|pdftk|redis-cli|nuget|dotnet|htpasswd|nmcli|mysqladmin|supabase|fly|flyctl)(?:\.exe)?[\"']\s*,\s*[\"']"
+    rf"|[\"'](?:[\w./\\-]*[/\\])?{commands.WITHOUT_FLAG}(?:\.exe)?[\"']\s*,\s*[\"']"
 )
 # A text of up to so many characters in which nothing was found is known again, of so many of these: one submission asks
 # for each of its values several times, and the next one for many of the same.
@@ -100,7 +98,7 @@ class Scanner:
         detectors = (*CREDENTIALS, *PERSONAL_DATA) if strict else CREDENTIALS
         tokens = find_any_random_tokens if strict else find_random_tokens
         values = (PRIVATE_KEYS, *(Finder.of(detector, detector.find) for detector in detectors))
-        inside = (*values, *CONTEXT, Finder(LISTED_FLAG, find_listed_words), Finder(LONG_WORD, find_aws_secrets))
+        inside = (*values, *CONTEXT, Finder(LISTED_COMMAND, find_listed_words), Finder(LONG_WORD, find_aws_secrets))
         # Where an identifier or a digest is expected, what is merely random stays.
         hidden = (Finder(LONG_WORD, self._find_hidden), Finder.of(_DATA_URL, self._find_in_data_urls))
         named = (*inside, Finder(ESCAPE, self._find_decoded), *hidden)
