@@ -347,6 +347,8 @@ def _text(arguments: Any) -> str:
 def _shortened(text: str, limit: int) -> str:
     from retrycontract.contract.redaction.previews import elide_middle  # its regex tables are slow to import
 
+    if len(text) > 4 * limit:  # only the ends are looked at, and escaping all of a long text takes long
+        text = text[: 2 * limit] + text[-2 * limit :]
     return elide_middle(text.encode("utf-8", "backslashreplace").decode(), limit)
 
 

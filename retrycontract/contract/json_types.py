@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 HOLDERS: Final = (dict, list, tuple)
+SIZED: Final = (dict, list, tuple, str)
 PIECE: Final = 1_000  # values that are written at once, in about 0.1 ms
+LONG: Final = 100_000  # characters of a text that are written at once
 MEMBERS: Final = 100  # of one holder that are written at once, where each may have as many
 STORED: Final[dict[str, Any]] = {"ensure_ascii": True, "allow_nan": False, "separators": (",", ":")}
 Schema = dict[str, Any] | bool
@@ -66,35 +68,66 @@ def write_json(value: Any, **options: Any) -> str:
 
     `options` are those of `json.dumps`, but for `indent`.
     """
-    if not isinstance(value, HOLDERS) or has_at_most(PIECE, value):
-        return json.dumps(value, **options)
-    if isinstance(value, dict) and not all(type(name) is str for name in value):
-        return json.dumps(value, **options)  # other names become texts there, and may be the same
-    between, after_name = options.get("separators") or (", ", ": ")
-    written, waiting = list[str](), list[Any]()
+    return "".join(_written(value, options)) if _takes_long(value) else json.dumps(value, **options)
 
-    def write_waiting() -> None:
-        if waiting:
-            written.append(json.dumps(dict(waiting) if isinstance(value, dict) else waiting, **options)[1:-1])
-            waiting.clear()
 
-    if isinstance(value, dict):
-        members: list[Any] = sorted(value.items()) if options.get("sort_keys") else list(value.items())
+def _written(value: Any, options: dict[str, Any]) -> Iterator[str]:
+    """Yield the pieces of what takes long to write."""
+    if isinstance(value, str):
+        yield '"'
+        for at in range(0, len(value), LONG):
+            yield json.dumps(value[at : at + LONG], **options)[1:-1]
+        yield '"'
+    elif not isinstance(value, dict):
+        yield from _enclosed("[", list(value), list, options)
+    elif all(isinstance(name, str) for name in value):
+        members = sorted(value.items()) if options.get("sort_keys") else list(value.items())
+        yield from _enclosed("{", members, dict, options)
     else:
-        members = list(value)
-    for member in members:
-        name, each = member if isinstance(value, dict) else ("", member)
-        if isinstance(each, HOLDERS) and not has_at_most(PIECE, each):
-            write_waiting()
-            label = json.dumps(name, **options) + after_name if isinstance(value, dict) else ""
-            written.append(label + write_json(each, **options))
-            continue
-        waiting.append(member)
-        if len(waiting) >= MEMBERS:
-            write_waiting()
-    write_waiting()
-    begin, end = "{}" if isinstance(value, dict) else "[]"
-    return f"{begin}{between.join(written)}{end}"
+        yield json.dumps(value, **options)  # other names become texts there, and may be the same
+
+
+def _enclosed(begin: str, members: list[Any], holder: type[Any], options: dict[str, Any]) -> Iterator[str]:
+    between = begin
+    for at in range(0, len(members), MEMBERS):
+        for part in _parts(members[at : at + MEMBERS], holder):
+            yield between
+            between, after_name = options.get("separators") or (", ", ": ")
+            if not _takes_long(part):
+                yield json.dumps(part, **options)[1:-1]
+            elif holder is list:
+                yield from _written(part[0], options)
+            else:
+                ((name, each),) = part.items()
+                yield from _written(name, options) if _takes_long(name) else [json.dumps(name, **options)]
+                yield after_name
+                yield from _written(each, options) if _takes_long(each) else [json.dumps(each, **options)]
+    yield "]" if holder is list else "}"
+
+
+def _parts(members: list[Any], holder: type[Any]) -> Iterator[Any]:
+    """Yield holders of what is written at once, and of single members that take long."""
+    if len(members) == 1 or not _takes_long(whole := holder(members)):
+        yield holder(members) if len(members) == 1 else whole
+        return
+    half = len(members) // 2
+    yield from _parts(members[:half], holder)
+    yield from _parts(members[half:], holder)
+
+
+def _takes_long(value: Any) -> bool:
+    seen, sized = 0, [value] if isinstance(value, SIZED) else []
+    while sized:
+        if max(map(len, sized)) > LONG:
+            return True
+        objects = [each for each in sized if isinstance(each, dict)]
+        lists = [each for each in sized if isinstance(each, list | tuple)]
+        seen += sum(map(len, objects)) + sum(map(len, lists))
+        if seen > PIECE or any(len(str(name)) > LONG for each in objects for name in each):
+            return True
+        sized = [each for holder in objects for each in holder.values() if isinstance(each, SIZED)]
+        sized += [each for holder in lists for each in holder if isinstance(each, SIZED)]
+    return False
 
 
 def text_of(output: Any) -> str:

@@ -24,6 +24,8 @@ logger = logging.getLogger("retrycontract")
 METRICS_SECONDS: Final = 30  # between two sendings of the metrics
 # Whoever probes has given up by then, and a database that takes this long is not ready.
 LONGEST_SECONDS: Final = 5.0
+PLAIN: Final = "text/plain; charset=utf-8"
+ONLY_READ: Final = "This address is only read: ask with GET or HEAD.\n"
 UNAVAILABLE: Final = {"status": "unavailable", "database": "no answer"}
 NOT_SERVING: Final = ("unavailable", "not-ready")
 Seen = TypeVar("Seen")
@@ -56,13 +58,19 @@ class Health:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a probe, or hand the request on."""
-        path = scope["path"] if scope["type"] == "http" and scope["method"] in ("GET", "HEAD") else None
-        if path == "/livez":
-            await _tell(scope, send, {"status": "alive"})
-        elif path == "/readyz":
-            await _tell(scope, send, await self._looking.result() or UNAVAILABLE)
-        else:
+        path = scope["path"] if scope["type"] == "http" else None
+        if path not in ("/livez", "/readyz"):
             await self._app(scope, receive, send)
+        elif await _only_reads(scope, send):
+            alive = {"status": "alive"}
+            await _tell(scope, send, alive if path == "/livez" else await self._looking.result() or UNAVAILABLE)
+
+
+async def _only_reads(scope: Scope, send: Send) -> bool:
+    if scope["method"] in ("GET", "HEAD"):
+        return True
+    await answer(scope, send, 405, PLAIN, ONLY_READ, (b"allow", b"GET, HEAD"))
+    return False
 
 
 async def answer(scope: Scope, send: Send, status: int, content_type: str, text: str, *headers: Header) -> None:
@@ -83,7 +91,6 @@ async def _tell(scope: Scope, send: Send, state: Mapping[str, Any]) -> None:
     await answer(scope, send, status, "application/json", json.dumps(state) + "\n")
 
 
-PLAIN: Final = "text/plain; charset=utf-8"
 # Prometheus gives up after ten seconds unless it is told otherwise.
 LONGEST_SCRAPE: Final = 9.0
 CLOSED: Final = "Metrics are closed: set RETRYCONTRACT_METRICS_TOKEN, and send it as a bearer token.\n"
@@ -104,8 +111,10 @@ class Metrics:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer Prometheus, or hand the request on."""
-        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or scope["path"] != "/metrics":
+        if scope["type"] != "http" or scope["path"] != "/metrics":
             await self._app(scope, receive, send)
+        elif not await _only_reads(scope, send):
+            return
         elif not self._token:
             await answer(scope, send, 403, PLAIN, CLOSED)
         elif not self._is_known(scope):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import json.decoder
 import json.scanner
+import re
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
@@ -31,8 +33,12 @@ HEADER_SECONDS = 10.0
 MOST_DRAINED = 8  # times the limit; of what is too large
 
 
+PIECE = 1_000_000  # characters that are looked through at once
 SHORT = 10_000  # characters that are read at once
 FEW = 20_000  # values that are decoded in C, which keeps the interpreter to itself: 2 to 15 ms
+_ESCAPED = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\u.{4}|\\.", re.DOTALL)
+_decoder: Any = json.decoder  # what it does with one string has no type
+_scan: Callable[[str, int, bool], tuple[str, int]] = _decoder.scanstring
 # In whose turn long texts are read.
 asker: ContextVar[bytes] = ContextVar("asker", default=b"")
 _readers = ThreadPoolExecutor(2, "retrycontract-reading")
@@ -51,7 +57,7 @@ async def aside(work: Callable[..., Result], text: str | bytes, *more: Any) -> R
 def most_values(text: str | bytes) -> int:
     """Bound how many values a JSON text holds, by the signs that would part them; they may stand in strings."""
     signs: Any = (b"[", b"{", b",") if isinstance(text, bytes) else ("[", "{", ",")
-    return 1 + sum(map(text.count, signs))
+    return 1 + sum(text.count(sign, at, at + PIECE) for at in range(0, len(text), PIECE) for sign in signs)
 
 
 class PatientDecoder(json.JSONDecoder):
@@ -62,12 +68,46 @@ class PatientDecoder(json.JSONDecoder):
         self._patient = json.JSONDecoder(**hooks)
         # Python has it for where there is no C, and types for neither.
         in_python: Any = json.scanner
+        vars(self._patient)["parse_string"] = _text_in_pieces
         vars(self._patient)["scan_once"] = in_python.py_make_scanner(self._patient)
 
     def decode(self, text: str) -> Any:  # type: ignore[override]
         """Decode as `json.loads` does."""
-        is_small = len(text) <= FEW or most_values(text) <= FEW
+        is_small = len(text) <= FEW or (len(text) <= 2 * PIECE and most_values(text) <= FEW)
         return super().decode(text) if is_small else self._patient.decode(text)
+
+
+def _text_in_pieces(text: str, begin: int, strict: bool = True) -> tuple[str, int]:
+    """Read a string as Python's scanner does, one of many megabytes in pieces."""
+    read, at = list[str](), begin
+    try:
+        while len(text) - at > PIECE:
+            end = _before_escapes(text, at + PIECE)
+            piece, length = _scan(f'{text[at:end]}"', 0, strict)
+            read.append(piece)
+            if length <= end - at:
+                return "".join(read), at + length
+            at = end
+    except json.JSONDecodeError as error:
+        raise json.JSONDecodeError(error.msg, text, at + error.pos) from None
+    if not read:
+        return _scan(text, begin, strict)
+    try:
+        piece, end = _scan(text, at, strict)
+    except json.JSONDecodeError as error:  # one without an end is told where it begins
+        raise json.JSONDecodeError(error.msg, text, begin - 1 if error.pos == at - 1 else error.pos) from None
+    return "".join([*read, piece]), end
+
+
+def _before_escapes(text: str, at: int) -> int:
+    """Give where the escape begins in which a place stands, or the pair of them that is one character; else itself."""
+    for begin in range(at - len(r"\ud83d\ude0"), at):
+        before = text[at - PIECE : begin]
+        if text[begin] == "\\" and (len(before) - len(before.rstrip("\\"))) % 2 == 0:
+            escaped = _ESCAPED.match(text, begin)
+            if escaped is not None and escaped.end() > at:
+                return begin
+    return at
 
 
 CODES = {400: "bad-json", 403: "foreign-origin", 404: "not-found", 405: "method-not-allowed", 408: "too-slow",

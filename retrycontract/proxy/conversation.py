@@ -23,6 +23,7 @@ from retrycontract.proxy.wire import Body, json_object, text_of
 MAX_PLACES: Final = 50_000  # points in conversations that are remembered, each with some hundred bytes
 MAX_OPEN: Final = 20  # calls of one conversation that wait for a person
 MAX_CONTEXT: Final = 2_000  # characters of each text that a person at the desk sees beside a call
+PIECE: Final = 100_000  # characters that are hashed at once
 SHOWN: Final = frozenset({"image", "document", "image_url", "input_image", "input_file", "file", "input_audio"})
 KEY_HEADERS: Final = frozenset({b"authorization", b"x-api-key", b"api-key"})
 
@@ -321,9 +322,22 @@ def _told(message: Any, nothing: set[Any]) -> str | None:
     # Pictures, files, sounds; what is said of a cache moves on from message to message.
     shown = [{name: value for name, value in each.items() if name != "cache_control"}
              for each in blocks if each.get("type") in SHOWN]  # fmt: skip
-    return json.dumps(
-        [message.get("role"), text_of(content).strip(), calls, others, shown], sort_keys=True, default=str
-    )
+    told = _in_short([message.get("role"), text_of(content).strip(), calls, others, shown])
+    return json.dumps(told, sort_keys=True, default=str)
+
+
+def _in_short(value: Any) -> Any:
+    """Give the hashes of long texts in their place: written whole, a picture would keep the interpreter to itself."""
+    if isinstance(value, list):
+        return [_in_short(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _in_short(each) for name, each in value.items()}
+    if not isinstance(value, str) or len(value) <= PIECE:
+        return value
+    whole = hashlib.sha256()
+    for begin in range(0, len(value), PIECE):
+        whole.update(value[begin : begin + PIECE].encode("utf-8", "surrogatepass"))
+    return whole.hexdigest()
 
 
 def _hashed(place: bytes, told: str) -> bytes:

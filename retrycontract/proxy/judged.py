@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
@@ -13,6 +13,7 @@ from typing import Final
 
 import httpx2
 
+from retrycontract.contract.json_types import write_json
 from retrycontract.mcp.events import AnswerTooLargeError, EventSplitter, documents
 from retrycontract.mcp.visiting import aside
 from retrycontract.proxy.contracts import ContractName, Contracts, JudgingSettings, RequestContract, name_of
@@ -152,7 +153,7 @@ class JudgedRequest:
         if not left:
             return content, request
         request = with_outputs(request, left, NOT_EXECUTED)
-        return json.dumps(request).encode(), request
+        return write_json(request).encode(), request
 
     def _exchange(self, terms: Terms, request: Body, contract: RequestContract) -> Exchange:
         async def ask(body: Body) -> ModelAnswer:
@@ -182,7 +183,7 @@ class JudgedRequest:
         if not self._news:
             return content, request
         request = self._wire.told(request, "\n\n".join(self._news))
-        return json.dumps(request).encode(), request
+        return (await asyncio.to_thread(write_json, request)).encode(), request
 
     def _remember(self, settled: Settled, text: str | None = None) -> None:
         """Note where the conversation stands, with the text that has reached the client."""

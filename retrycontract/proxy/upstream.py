@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -13,6 +13,7 @@ import httpx2
 
 from retrycontract.client.connection import split_address
 from retrycontract.contract.errors import WrongInputError
+from retrycontract.contract.json_types import write_json
 from retrycontract.mcp.events import AnswerTooLargeError, documents, events_of
 from retrycontract.mcp.streamable import http_client
 from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire, parse, tells_error
@@ -146,7 +147,8 @@ class Upstream:
     async def ask(self, wire: Wire, request: ClientRequest, body: Body, terms: Terms) -> ModelAnswer:
         """Ask for one more answer; raises RefusedByUpstreamError, UpstreamError and AnswerTooLargeError."""
         began = time.monotonic()
-        async with self.answered(request, json.dumps(body).encode(), is_judged=True) as response:
+        written = await asyncio.to_thread(write_json, body)
+        async with self.answered(request, written.encode(), is_judged=True) as response:
             if not is_stream(response, terms):
                 content = await self.whole(response)
                 if not response.is_success or is_error(content):

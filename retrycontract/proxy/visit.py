@@ -128,15 +128,15 @@ class ClientVisit:
 
     async def body(self, limit: int) -> bytes:
         """Read the whole body; raises RequestTooLargeError and BusyError."""
-        body = bytearray()
+        pieces = list[bytes]()
         async for chunk in self.chunks():
             if self._room is not None:
                 self._room.take(len(chunk))
             self._held += len(chunk)
-            body += chunk
-            if len(body) > limit:
+            pieces.append(chunk)
+            if self._held > limit:
                 raise RequestTooLargeError
-        return bytes(body)
+        return b"".join(pieces)
 
     def leave(self) -> None:
         """Give back the room that the body has taken."""

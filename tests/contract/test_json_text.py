@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from retrycontract import ValueSanitizer
 from retrycontract.contract.checks.reading import SYNTAX_HINTS, syntax_error
-from retrycontract.contract.json_types import PIECE, count_nodes, write_json
+from retrycontract.contract.json_types import LONG, PIECE, count_nodes, write_json
 from retrycontract.contract.outputs.json_text import (
     MAX_DEPTH,
     TOO_LARGE,
@@ -314,6 +314,7 @@ def _grown(random: Random, depth: int) -> Any:
 def test_json_that_is_written_in_pieces_is_the_same(options: dict[str, Any]) -> None:
     random = Random(15)
     values = [_grown(random, 5) for _ in range(60)] + [{1: [0] * 2_000, "1": 2}, {"k": range(3), "l": [0] * 2_000}]
+    values += ["\ud83d\ude00a" * LONG, {"\n" * 2 * LONG: "\ude00" * 3 * LONG, "a": [{"b": '"' * (LONG + 1)}, 1]}, ()]
     assert max(map(count_nodes, values)) > 10 * PIECE
     for value in values:
         try:

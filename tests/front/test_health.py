@@ -81,5 +81,14 @@ def test_a_look_that_hangs_is_unavailable_and_is_not_begun_twice(hanging: Hangin
 def test_everything_else_is_the_applications(hanging: Hanging) -> None:
     hanging.let_go.set()
     with serving(behind(hanging)) as port:
-        for method, path in (("GET", "/livez/"), ("GET", "/"), ("POST", "/livez"), ("GET", "/readyz/x")):
+        for method, path in (("GET", "/livez/"), ("GET", "/"), ("POST", "/"), ("GET", "/readyz/x")):
             assert fetch(port, path, method=method).body == b"page"
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "OPTIONS", "PROPFIND"])
+def test_who_asks_in_another_way_is_told_how(hanging: Hanging, path: str, method: str) -> None:
+    with serving(behind(hanging, lambda: {"status": "ready"})) as port:
+        reply, head = fetch(port, path, method=method, body=b"{}"), fetch(port, path, method="HEAD")
+    assert (reply.status, reply.header("allow"), hanging.entered) == (405, "GET, HEAD", 0)
+    assert (head.status, head.body) == (200, b"")

@@ -48,7 +48,7 @@ def test_who_has_the_token_is_answered(token: str, given: str, status: int) -> N
 def test_everything_else_is_handed_on_and_a_missing_database_is_said() -> None:
     with serving(Metrics(behind, lambda: None, token=TOKEN)) as port:
         assert fetch(port, "/metrics/more").status == 204
-        assert fetch(port, "/metrics", method="POST").status == 204
+        assert fetch(port, "/metrics", method="POST").status == 405
         assert fetch(port, "/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).status == 503
 
 

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
-from retrycontract.mcp.visiting import FEW, PatientDecoder
+from retrycontract.mcp.visiting import FEW, PIECE, PatientDecoder
 from retrycontract.proxy.contracts import ContractName, Contracts, JudgingSettings, name_of
 from retrycontract.proxy.visit import BusyError, Room
 from retrycontract.proxy.wire import Terms
@@ -126,6 +126,27 @@ def test_many_values_are_decoded_as_few_are(leaf: str, end: str) -> None:
             return error.msg, error.pos
 
     assert decoded(PatientDecoder().decode) == decoded(json.loads)
+
+
+PAIR, BACKSLASHES = r"\ud83d\ude00", r"\\" * 20
+ENDS = ['"', "", "\\", r"\u12", "\x01", r'\ud83d"', '\ude00"', f'{"z" * PIECE}"', f'{PAIR * 9}"x']
+
+
+@pytest.mark.parametrize("end", ENDS, ids=range(len(ENDS)))
+@pytest.mark.parametrize("written", [PAIR, BACKSLASHES, r"\u00e9\n", r"\ud83d", "é\ud83d", "\\"])
+def test_a_long_text_is_decoded_in_pieces_as_it_is_at_once(written: str, end: str) -> None:
+    """Wherever a piece ends: in an escape, between two of one character, among backslashes."""
+
+    def decoded(text: str, decode: Callable[[str], Any]) -> Any:
+        try:
+            return decode(text)
+        except json.JSONDecodeError as error:
+            return error.msg, error.pos
+
+    for before in range(14):
+        text = f'"{"a" * (PIECE - before)}{written}{"b" * (PIECE - 20)}{written}{end}'
+        is_same = decoded(text, PatientDecoder().decode) == decoded(text, json.loads)
+        assert is_same, before  # megabytes are not to be compared once more for a message
 
 
 def test_bodies_share_their_room_and_give_it_back(wire: ModuleType) -> None:

@@ -319,7 +319,7 @@ def test_a_wrong_call_is_not_let_through_when_the_key_is_revoked_while_a_person_
     before: Any, agent: Client, service: Service, key: str
 ) -> None:
     def revoke() -> None:
-        eventually(lambda: agent.calls(state="blocked"))
+        eventually(lambda: list(agent.calls(state="blocked")))
         service.manage("shell", "--verbosity", "0", "--command", REVOKE.format(prefix=key[:11]))
 
     somebody = threading.Thread(target=revoke)

@@ -138,9 +138,25 @@ def small(number: int) -> Any:
 def test_what_a_request_to_the_proxy_declares_and_holds_keeps_nobody(
     tmp_path: Path, name: str, schemas: list[Any], more: bytes
 ) -> None:
+    longest, took = beside_the_proxy(tmp_path, name, schemas, more)
+    assert longest < took / 4, "a probe waits while one of them is read"
+
+
+def test_who_sends_a_picture_of_60_mb_through_the_proxy_keeps_nobody(tmp_path: Path) -> None:
+    picture = "aB3/" * 15_000_000
+    began = time.monotonic()
+    content = json.dumps(picture).encode()
+    at_once = time.monotonic() - began
+    longest, _ = beside_the_proxy(tmp_path, "a picture of 60 MB", [small(0)], content)
+    assert longest < at_once, "a probe waits while all of it is written"
+
+
+def beside_the_proxy(tmp_path: Path, name: str, schemas: list[Any], more: bytes) -> tuple[float, float]:
+    """Send a request three times, and give how long a probe waited at most, and the requests took."""
     tools = (chat.tool(f"t{number}", schema) for number, schema in enumerate(schemas))
-    body = json.dumps(chat.asking(*tools, x="MORE")).encode().replace(b'"MORE"', more)
-    with upstream(script=lambda _: chat.says("Hm.", chat.call("t0", {"p1": "a"}))) as up:
+    said = {"role": "user", "content": [{"type": "file", "file": "MORE"}]}
+    body = json.dumps(chat.asking(*tools) | {"messages": [said]}).encode().replace(b'"MORE"', more)
+    with upstream(script=lambda _: chat.says("Hm.", chat.call("t0", {"p1": 1}))) as up:
         upstreams = {"RETRYCONTRACT_PROXY_UPSTREAMS": f"here={up.url}", "RETRYCONTRACT_PROXY_MODE": "enforce"}
         with running(Service(tmp_path / "data", UNMETERED | upstreams, anew=True)) as service:
             headers = {"x-retrycontract-key": service.new_key("proxied")}
@@ -157,7 +173,7 @@ def test_what_a_request_to_the_proxy_declares_and_holds_keeps_nobody(
     longest, p99 = max(probed)[0], [at([seconds for seconds, _ in seen], 99) for seen in (alone, beside)]
     print(f"\n/proxy, {name}: livez_max={longest * 1_000:.0f}ms neighbour_p99={p99[0]:.0f}/{p99[1]:.0f}ms {took:.0f}s")
     assert all(is_right for _, is_right in (*probed, *beside))
-    assert longest < took / 4, "a probe waits while one of them is read"
+    return longest, took
 
 
 @pytest.mark.parametrize(
