@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.services, pytest.mark.soak, pytest.mark.timeout(7_200)
 
 HANG = 300.0  # seconds; a hang guard
 
-# Runs `manage.py`, uvicorn or Celery, and kills the process at the point that the file `armed` names.
+# Runs `manage.py`, the web process or Celery, and kills the process at the point that the file `armed` names.
 CRASHING = r"""
 import os, runpy, signal, sys
 from datetime import timedelta
@@ -54,7 +54,7 @@ from redis.client import Pipeline, Redis
 from retrycontract.usecases.calls import sweep
 from retrycontract.usecases.notify import drain_outbox
 PROGRAM, FOLDER, ROOT = sys.argv[1], Path(os.environ["CRASH_FOLDER"]), Path.cwd()
-ROLES = {"manage": "service", "uvicorn": "web", "celery": "worker"}
+ROLES = {"manage": "service", "retrycontract": "web", "celery": "worker"}
 OURS, SHARED = ("retrycontract", "dashboard", "worker"), {"store", "preconditions.py"}
 if PROGRAM == "celery":
     os.setsid()  # what its pool is told from it by, and ends with it by
