@@ -14,6 +14,7 @@ from retrycontract.api.schemas import ErrorOut, Links, Strict
 from retrycontract.contract.webhooks import ResponseStatus
 from retrycontract.store.models import Agent
 from retrycontract.usecases.calls.read_agent_responses import ResponseFilters, read_agent_responses
+from retrycontract.usecases.counts.keep_count import charged_reading
 
 
 class ResponseQuery(Strict):
@@ -55,9 +56,14 @@ class ResponsePageOut(BaseModel):
 def get_agent_responses(request: HttpRequest, query: Annotated[ResponseQuery, Query()]) -> HttpResponse | BaseModel:
     """Read the log of your agent's responses, a page at a time."""
     agent: Agent = request.auth  # type: ignore[attr-defined]  # ninja puts what ApiKeyAuth returns here
+    with charged_reading(agent.pk):
+        return presenters.written(_page_of(agent, query))
+
+
+def _page_of(agent: Agent, query: ResponseQuery) -> ResponsePageOut:
     filters = ResponseFilters(agent=agent, **query.model_dump(exclude={"cursor", "limit"}))
     page = read_agent_responses(filters, after=query.cursor, size=query.limit)
-    answer = ResponsePageOut(
+    return ResponsePageOut(
         responses=[
             ResponseOut(
                 call_id=response.call.public_id,
@@ -75,4 +81,3 @@ def get_agent_responses(request: HttpRequest, query: Annotated[ResponseQuery, Qu
         ],
         next=presenters.next_page("/agent-responses", query, page.following),
     )
-    return presenters.written(answer)

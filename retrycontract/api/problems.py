@@ -104,7 +104,7 @@ ALWAYS: Final = (
     "internal", "busy", "database-unavailable",
 )  # fmt: skip
 OF_BODIES: Final = ("bad-json", "encoded-body", "not-json", "invalid-request")
-OF_WORK: Final = ("too-much-work",)  # where outputs or schemas are checked
+OF_WORK: Final = ("too-much-work",)  # where outputs or schemas are checked, or much is read
 OF_KEYED_POSTS: Final = ("invalid-request", "idempotency-key-reused")
 
 
@@ -342,8 +342,8 @@ TOLD: Final[dict[type[Exception], Callable[[Any], Problem]]] = {
     ),
     WorkUsedUpError: lambda error: Problem(
         "too-much-work",
-        "Checking this agent's outputs took more processor time than it may have; wait as long as Retry-After says, "
-        "and send smaller outputs, or register fewer and simpler schemas at once.",
+        "Checking this agent's outputs, or reading its history, took more processor time than it may have; wait as "
+        "long as Retry-After says, and send smaller outputs, register fewer and simpler schemas at once, or read less.",
         headers={"Retry-After": str(error.wait)},
     ),
     TooManyWaitingError: lambda _: Problem(

@@ -108,7 +108,8 @@ ANY_KEY = ApiKeyAuth()
 # A route that declares nothing is open to keys alone that may do everything.
 EVERY_SCOPE = ApiKeyAuth(*Scope)
 SUBMIT, READ, TOOLS = ApiKeyAuth(Scope.SUBMIT), ApiKeyAuth(Scope.READ), ApiKeyAuth(Scope.TOOLS)
-# Of routes that check outputs or schemas.
+# Of routes that check outputs or schemas, and of those that read what may be large.
+READ_WORK = ApiKeyAuth(Scope.READ, causes_work=True)
 SUBMIT_WORK, TOOLS_WORK = ApiKeyAuth(Scope.SUBMIT, causes_work=True), ApiKeyAuth(Scope.TOOLS, causes_work=True)
 
 

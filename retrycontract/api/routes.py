@@ -21,7 +21,16 @@ from retrycontract.api import agent_responses, event_stream, presenters, problem
 from retrycontract.api.event_stream import EventFilters, EventOut
 from retrycontract.api.preconditions import IdempotencyKey, agent_of, once, request_key
 from retrycontract.api.problems import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
-from retrycontract.api.requests import ANY_KEY, EVERY_SCOPE, READ, SUBMIT, SUBMIT_WORK, StrictAPI, StrictParser
+from retrycontract.api.requests import (
+    ANY_KEY,
+    EVERY_SCOPE,
+    READ,
+    READ_WORK,
+    SUBMIT,
+    SUBMIT_WORK,
+    StrictAPI,
+    StrictParser,
+)
 from retrycontract.config.logs import ANSWERED, follow
 from retrycontract.contract.events import read_traceparent
 from retrycontract.contract.feedback.feedback_forms import PLAIN
@@ -39,6 +48,7 @@ from retrycontract.usecases.calls.continue_call import NewAttempt
 from retrycontract.usecases.calls.read_agent_responses import UnknownCursorError
 from retrycontract.usecases.calls.repeat_request import opened_identifier, sealed_identifier
 from retrycontract.usecases.calls.submit_attempt import submit_attempt
+from retrycontract.usecases.counts.keep_count import charged_reading
 from retrycontract.usecases.notify.doorbell import agent_bell, opened_verdict
 from retrycontract.usecases.notify.follow_events import follow_events
 from retrycontract.usecases.tools.try_schema import dry_run
@@ -140,13 +150,14 @@ def get_calls(request: HttpRequest, filters: Annotated[schemas.CallFilters, Quer
 
 @api.get(
     "/calls/{call_id}",
-    auth=READ,
-    response={200: schemas.CallOut, **refusals("not-found", "invalid-request")},
+    auth=READ_WORK,
+    response={200: schemas.CallOut, **refusals("not-found", "invalid-request", *OF_WORK)},
     tags=["calls"],
 )
 def get_call(request: HttpRequest, call_id: str, after: int = Query(0, ge=0, le=2**31 - 1)) -> HttpResponse | BaseModel:
     """Read a call with its history behind an attempt, up to 4 MB of it; outputs are redacted, and `next` leads on."""
-    return presenters.written(presenters.call(_call(request, call_id), after))
+    with charged_reading(agent_of(request).pk):
+        return presenters.written(presenters.call(_call(request, call_id), after))
 
 
 @api.get(
@@ -292,8 +303,8 @@ def get_events(
 
 api.get(
     "/agent-responses",
-    auth=READ,
-    response={200: agent_responses.ResponsePageOut, **refusals("invalid-request", "unknown-cursor")},
+    auth=READ_WORK,
+    response={200: agent_responses.ResponsePageOut, **refusals("invalid-request", "unknown-cursor", *OF_WORK)},
     tags=["logs"],
 )(agent_responses.get_agent_responses)
 

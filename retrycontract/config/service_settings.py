@@ -176,10 +176,10 @@ class ServiceSettings(LoginSettings, DeliverySettings):
         30,
         ge=0,
         le=3_840,
-        description="Processor seconds of checking that an agent may cause in a minute; 0: any number.",
+        description="Processor seconds of checks and long reading that an agent may cause in a minute; 0: any number.",
     )
     work_burst_seconds: float = Field(
-        8, gt=0, le=3_600, description="Processor seconds of checking that an agent may cause at once."
+        8, gt=0, le=3_600, description="Processor seconds of both that an agent may cause at once."
     )
     requests_per_minute: int = Field(
         6_000,

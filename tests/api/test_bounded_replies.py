@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from pytest_django import Settings
 
 from retrycontract.api.presenters import verdict
 from retrycontract.contract.codes import ErrorCode
@@ -98,3 +99,27 @@ def test_a_page_of_large_responses_ends_early(door: Door) -> None:
         seen += [line["task_id"] for line in part["responses"]]
         path = part["next"] and part["next"].removeprefix(PREFIX)
     assert (seen, parts) == (["task-2"] * 3 + ["task-1"] * 3 + ["task-0"] * 3, [4, 4, 1])
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/calls/{}", "/agent-responses"])
+def test_who_reads_much_again_and_again_waits_as_who_has_much_checked(
+    door: Door, settings: Settings, path: str
+) -> None:
+    make_tool(door.agent, kind="agent_response")
+    small, large = (
+        make_call(door.agent, [json.dumps({"region": [{"word": "some"}] * count})] * 3, kind="agent_response")
+        for count in (1, 20_000)
+    )
+    judge_all()
+    Agent.objects.update(work_until=0)  # what the checks took is not what is tried here
+    limits = {"work_seconds_per_minute": 1, "work_burst_seconds": 0.3}
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update=limits)
+    assert {door.get(f"/calls/{small.public_id}").status for _ in range(40)} == {200}
+    assert Agent.objects.get().work_until == 0
+    replies = [door.get(path.format(large.public_id))]
+    while replies[-1].status == 200 and len(replies) < 1_000:
+        replies.append(door.get(path.format(large.public_id)))
+    assert (replies[-1].status, replies[-1].code) == (429, "too-much-work")
+    assert int(replies[-1].headers["Retry-After"]) > 0
+    assert door.get("/calls").status == 200

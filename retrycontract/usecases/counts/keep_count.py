@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from math import ceil
+from time import thread_time
 from typing import Any, Final
 
 from django.conf import settings
+from django.utils import timezone
 
 from retrycontract.contract import pointers
 from retrycontract.contract.checks.tool_arguments import UNKNOWN_TOOL
@@ -37,6 +40,7 @@ from retrycontract.store.transactions import write_turn
 # Beyond the burst, in processor seconds: what is refused adds nothing, so that only what is under way at once can come
 # to more. An account that owes more was charged before the clock was set back.
 MOST_OWED: Final = 100.0
+LONG_READING: Final = 0.01  # seconds; what is read every day takes a few milliseconds, and is nobody's burden
 NOTED: Final = 0.1  # seconds of quick checks that are kept in mind, since a write would cost more than each of them
 
 
@@ -65,6 +69,15 @@ def note_work(agent_id: int, seconds: float, *, now: datetime) -> None:
         due = _noted.pop(agent_id) if _noted[agent_id] >= NOTED else 0
     if due:
         charge(agent_id, due, now=now)
+
+
+@contextmanager
+def charged_reading(agent_id: int) -> Iterator[None]:
+    """Charge an agent for what the block reads to it, where that takes as long as a check."""
+    begun = thread_time()
+    yield
+    if (seconds := thread_time() - begun) > LONG_READING:
+        note_work(agent_id, seconds, now=timezone.now())
 
 
 def refuse_overdrawn(agent: Agent, *, now: datetime) -> None:
