@@ -84,6 +84,8 @@ class HookOptions:
             raise NoPayloadError(
                 422, f"{unknown[0][:50]!r} is no parameter of this address: known are wait, unanswered."
             )
+        if repeated := sorted(name for name, values in given.items() if len(values) > 1):
+            raise NoPayloadError(422, f"{repeated[0]} stands in this address more than once: give it once.")
         unanswered = given.get("unanswered", ["deny"])[-1]
         try:
             wait = float(given.get("wait", [WAIT_SECONDS])[-1])

@@ -266,6 +266,7 @@ def test_no_page_answers_a_machine(agent: AgentClient, path: str) -> None:
         pytest.param({}, "?wait=long", {}, 422, id="wait"),
         pytest.param({}, "?wait=nan", {}, 422, id="nan"),
         pytest.param({}, "?unanswered=allow", {}, 422, id="unanswered"),
+        pytest.param({}, "?wait=0&wait=5", {}, 422, id="twice"),
         pytest.param(b"x" * 5_000_000, "", {}, 413, id="5 MB"),
         pytest.param({}, "", {"Origin": "https://elsewhere.example"}, 403, id="foreign page"),
         pytest.param({}, "", {"Authorization": "Bearer rc_00000000_unknown"}, 401, id="wrong key"),
