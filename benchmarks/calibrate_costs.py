@@ -34,7 +34,9 @@ EFFORT: Final = Effort(rounds=5, turn=0.003)
 # takes much more than three times what is estimated for it, and four of five take a third or more; with all of each
 # figure two of five do.
 SHARE_OF_ENGINE: Final = 0.63
-OF_PYTHON: Final = ("check", "refusal", "node", "text", "name", "character", "sign", "digit", "far", "spoken")
+OF_PYTHON: Final = (
+    "check", "refusal", "node", "text", "sentence", "name", "character", "sign", "digit", "far", "spoken",
+)  # fmt: skip
 SHARES: Final = dict.fromkeys(OF_PYTHON, 1.0) | {
     "error": 0.62, "proposal": 0.5, "compile-node": 1.6, "compile-pattern-step": 1.25,
 }  # fmt: skip
@@ -153,6 +155,7 @@ def measured() -> dict[str, float]:
     flat = {"type": "object", "properties": {"a": {"type": "array"}, "t": {"type": "string"}}}
     check = checking(flat, {"a": [1], "t": "x"})
     words, texts = "lorem ipsum dolor " * 50_000, [f"{'abc' * (1 + n % 9)}" for n in range(1_000)]
+    sentences = [f"lorem {'ipsum dolor ' * (1 + n % 6)}{'abcdefghij'[n % 10]}{n}" for n in range(5_000)]
     short, many = ({"a": [{"x": [1]}] * count, "t": "x"} for count in (1, 201))
     few, wrong = ({"properties": {"a": {"items": {"type": "string"}}}}, {"a": [1]})
     named_texts: Any = {"additionalProperties": {"type": "string"}}
@@ -162,6 +165,7 @@ def measured() -> dict[str, float]:
         "refusal": checking(few, wrong) - check,
         "node": (checking(flat, many) - checking(flat, short)) / 600,
         "text": (checking(flat, {"a": texts, "t": "x"}) - check) / len(texts),
+        "sentence": (checking(flat, {"a": sentences, "t": "x"}) - check) / len(sentences),
         "name": (checking({}, {f"name{n}": 1 for n in range(501)}) - checking({}, {"name": 1})) / 500,
         "character": (checking(flat, {"a": [], "t": words}) - check) / len(words),
         # Of the hostile texts nine in ten take less, and so do ordinary ones, where most signs lead to no secret.

@@ -42,6 +42,9 @@ def _kinds(count: int) -> list[dict[str, Any]]:
     return [{"properties": {"k": {"const": number}}, "required": ["k"]} for number in range(count)]
 
 
+WORDS = ("all", "neighbours", "know", "this", "old", "and", "quiet")
+
+
 def known() -> list[Bomb]:
     """Give those that once froze the service, in the sizes that did."""
     chosen = {"if": {"anyOf": _constants(400)}, "then": True, "else": True}
@@ -71,6 +74,7 @@ def known() -> list[Bomb]:
              {"a": _numbers(1_000)}),
         Bomb("a long string", {"properties": {"a": {"type": "integer"}}}, {"a": "lorem ipsum dolor " * 105_000}),
         Bomb("many numbers", _list_of({"type": "string"}), {"a": list(range(100_000, 340_000))}),
+        Bomb("sentences", {}, {"a": [" ".join(WORDS[n // 7**at % 7] for at in range(5)) for n in range(16_000)]}),
         Bomb("many names", {"properties": {"a": {}}}, {f"k{number:06}": number for number in range(100_000)}),
     ]  # fmt: skip
 

@@ -7,11 +7,17 @@ import json
 from itertools import chain
 
 import pytest
+import re2
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA
-from retrycontract.contract.redaction.detectors import Allowance, Detector, Finder, Sieve, loosened
+from retrycontract.contract.redaction.detectors import Allowance, Detector, Finder, loosened
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.scanner import CONTEXT
+from retrycontract.contract.redaction.sieve import Sieve
+from retrycontract.contract.redaction.signs import needed_signs
 from tests.contract.credentials import sample
 
 BALANCED = ValueSanitizer()
@@ -112,3 +118,32 @@ def test_a_word_with_the_prefix_of_a_credential_stays(text: str) -> None:
     assert BALANCED.redact_text(text) == text
     assert BALANCED.redact_text(f"see {text}, please") == f"see {text}, please"
     assert BALANCED.redact({"text": text}) == {"text": text}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "needs"),
+    [
+        (r"key\s*[:=]\s*\w+", [":="]),
+        (r"(?:^|[^a-z])([0-9]{4}-[0-9]+)", ["-", "0123456789"]),
+        ("(?i)a(?:=b|: c)?d", []),
+        ("(?:<a=|[{]b|c:)x", [":<{"]),
+        ("(?:<a=|b)x", []),
+        (r"[\w-]+\?|\$\d", ["$?"]),
+        (r"a[^\x00-\x7e]", ["\x7f"]),
+        (r"RE2's own: \pN\z", []),
+    ],
+)
+def test_a_pattern_needs_the_signs_without_which_it_cannot_match(pattern: str, needs: list[str]) -> None:
+    assert sorted("".join(sorted(map(chr, need))) for need in needed_signs(pattern)) == sorted(needs)
+
+
+ASCII = st.characters(max_codepoint=127)
+NEEDY = [finder.prefilter for finder in CONTEXT if needed_signs(finder.prefilter)]
+
+
+@settings(suppress_health_check=list(HealthCheck))
+@given(st.sampled_from(NEEDY).flatmap(lambda each: st.tuples(st.just(each), st.from_regex(each, alphabet=ASCII))))
+def test_whatever_matches_has_the_signs_that_its_pattern_needs(given_match: tuple[str, str]) -> None:
+    pattern, text = given_match
+    if re2.search(pattern, text):
+        assert all(need & set(text.encode()) for need in needed_signs(pattern))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from itertools import islice
-from string import ascii_letters, digits
 from typing import Any, NamedTuple
 
 import re2
@@ -33,12 +32,19 @@ def compiled(pattern: str, *, captures: bool = True) -> Any:
 
     At first use, not at import: all of them together take a third of a second, and a client redacts little.
     """
-    return re2.compile(pattern.encode(), _options() if captures else _uncaptured())
+    return re2.compile(pattern.encode(), _options() if captures else uncaptured())
 
 
 @cache
 def _with_bounds(pattern: str) -> re.Pattern[bytes]:
     return re.compile(pattern.encode())
+
+
+def uncaptured() -> Any:
+    """Give the options of a pattern that is only asked whether it matches."""
+    options = _options()
+    options.never_capture = True
+    return options
 
 
 def _options() -> Any:
@@ -244,22 +250,8 @@ def _any(prefixes: str) -> str:
 # A repetition that must come at least so often is asked for no more often than this. Long counters multiply the states
 # of the joined automaton until its memory is full; the sieve may let through what a finder then rejects.
 MOST_COUNTED = 6
-# Of a joined automaton only those states are made that texts lead to. In a long text of noise each prefilter is
-# somewhere else, and their combinations never end: all joined take 2 s for 1 MB. So the letters that a match cannot do
-# without are sought first, all at once, which takes few states. What asks for no more than pairs of letters is in any
-# long text: few of these are joined, fewer the longer they are, like beside like. A short text would feel the passes:
-# all joined take 2 µs for one like those before it, such as the next date of a list, but a fifth of a millisecond for
-# one that is like no other, as sentences are. So they are asked for a few words whose shape was seen before.
-SHORT, LONGEST_SHAPE, LONGEST_OF_WORDS, MOST_SHAPES = 100, 13, 5, 4_000
-_LETTERS = (ascii_letters + digits).encode()
-_SHAPE = bytes.maketrans(_LETTERS, b"a" * len(ascii_letters) + b"0" * len(digits))
-_RUNS = re.compile(rb"([a0])\1+")
-COUNTING, COMMON, RARE = (6, 500), (4, 2_500), (24, 5_000)  # so many at most, and of so many characters
-MEMORY = 32 << 20  # bytes that the states of one automaton may take
-_PAIRS = "".join(first + second for first in map(chr, range(9, 127)) for second in map(chr, range(9, 127))).encode()
 _COUNTER = re.compile(r"\{(\d+)(,?)(\d*)\}")
 _NEEDLESS = re.compile(r"\A(\(\?[im]+\))?\((?:\(\?:(?:[^()]|\([^()]*\))*\)\?|\[[^\]]*\]\*)+")
-_EVERYTHING = rb"\A(?s:.)"
 
 
 def loosened(pattern: str) -> str:
@@ -288,95 +280,3 @@ class Finder:
     def of(cls, source: Detector | Head, find: Callable[[str, Allowance], Iterator[SecretSpan]]) -> Finder:
         """Take the prefilter from a detector or a head."""
         return cls(loosened(source.pattern), find)
-
-
-class Sieve:
-    """Choose finders for a text; its automata are made when the first text comes that needs them."""
-
-    def __init__(self, finders: Iterable[Finder]) -> None:
-        self._finders = tuple(finders)
-        self._shapes = set[bytes]()
-
-    @cached_property
-    def _joined(self) -> Any:
-        return _joined(self._finders)
-
-    @cached_property
-    def _letters(self) -> Any:
-        """Join the letters that the prefilters ask for, whatever stands between them."""
-        letters, options = re2.Filter(), _uncaptured()
-        for finder in self._finders:
-            letters.Add(finder.prefilter.encode(), options)
-        letters.Compile()
-        return letters
-
-    @cached_property
-    def _groups(self) -> list[tuple[frozenset[int], list[int], Any]]:
-        """Join prefilters by their length: those that count, those of which the letters say little, and the others."""
-        prefilters = [finder.prefilter for finder in self._finders]
-        common = frozenset(self._letters.Match(_PAIRS, potential=True) or ())
-        kinds = [COUNTING if loosened(each) != each else COMMON if at in common else RARE
-                 for at, each in enumerate(prefilters)]  # fmt: skip
-        groups: list[list[int]] = []
-        room, last = 0, None
-        for place in sorted(range(len(prefilters)), key=lambda place: (kinds[place], len(prefilters[place]))):
-            most, characters = kinds[place]
-            if kinds[place] != last or len(prefilters[place]) > room or len(groups[-1]) == most:
-                groups.append([])
-                room, last = characters, kinds[place]
-            groups[-1].append(place)
-            room -= len(prefilters[place])
-        return [(frozenset(places), places, _joined([self._finders[place] for place in places])) for places in groups]
-
-    def finders_for(self, text: str, most: int | None = None) -> list[Finder]:
-        """Give the finders, of the first so many, that an ASCII text may hold something for, in their order."""
-        encoded = text.encode()
-        found = self._found_at_once(encoded) if len(encoded) <= SHORT else None
-        if found is None:
-            found = self._found_in_passes(encoded)
-        return [self._finders[place] for place in sorted(found) if most is None or place < most]
-
-    def _found_at_once(self, encoded: bytes) -> Iterable[int] | None:
-        shape = _RUNS.sub(rb"\1", encoded.translate(_SHAPE))
-        if len(shape) > (LONGEST_OF_WORDS if b" " in shape else LONGEST_SHAPE):
-            return None
-        if shape in self._shapes:
-            return _matches(self._joined, encoded, len(self._finders))
-        if len(self._shapes) >= MOST_SHAPES:
-            self._shapes.clear()
-        self._shapes.add(shape)
-        return None
-
-    def _found_in_passes(self, encoded: bytes) -> set[int]:
-        found = set(self._letters.Match(encoded, potential=True) or ())
-        for grouped, places, group in self._groups:
-            # One alone looks for itself.
-            if len(found & grouped) > 1:
-                found -= grouped.difference(places[index] for index in _matches(group, encoded, len(places)))
-        return found
-
-
-def _uncaptured() -> Any:
-    options = _options()
-    options.never_capture = True
-    return options
-
-
-def _joined(finders: Iterable[Finder]) -> Any:
-    """Compile prefilters into one automaton."""
-    options = _uncaptured()
-    options.max_mem = MEMORY
-    automaton = re2.Set.SearchSet(options)
-    for finder in finders:
-        automaton.Add(finder.prefilter.encode())
-    automaton.Add(_EVERYTHING)
-    automaton.Compile()
-    return automaton
-
-
-def _matches(automaton: Any, text: bytes, finders: int) -> Iterable[int]:
-    """List the positions of the finders whose prefilter matches."""
-    found: list[int] = automaton.Match(text)
-    if not found:  # any text matches at least the last pattern: without it the automaton ran out of memory
-        return range(finders) if text else ()
-    return sorted(found)[:-1] if len(found) > 1 else ()

@@ -17,7 +17,6 @@ from retrycontract.contract.redaction.detectors import (
     Finder,
     Head,
     SecretSpan,
-    Sieve,
     TooDenseError,
 )
 from retrycontract.contract.redaction.field_names import judge
@@ -43,6 +42,7 @@ from retrycontract.contract.redaction.scan_copies import (
     near_escapes,
     undone_pattern,
 )
+from retrycontract.contract.redaction.sieve import Sieve
 
 # Nothing shorter is a secret that shows by its value: the shortest, `pwd=abc`, has seven characters.
 SHORTEST = 7

@@ -36,6 +36,7 @@ NANOSECONDS: Final[dict[str, float]] = {
     "refusal": 180_000,
     "node": 2_900,
     "text": 8_300,
+    "sentence": 33_000,
     "name": 2_100,
     "character": 30,
     "sign": 6_000,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -41,6 +41,7 @@ INTERNATIONAL = ("idn-hostname", "idn-email")  # formats whose characters are lo
 LARGEST = 2**63 - 1  # the engine holds larger numbers, and those with a fraction, as text, and compares them so
 SIGNS = b"=:<&%@/+_\\\"'"  # what the search for secrets stops at; at digits and beyond ASCII it stops more shortly
 DIGITS = b"0123456789"
+LONGEST_WORD = 13  # characters of a text that is often like others in a list, such as a date or a name
 SPOKEN = re.compile(r"(?:oken|ecret|word|key|phrase) is ")  # announces a secret, which is then looked for
 
 
@@ -316,7 +317,7 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
                     is_text = member.__class__ is str
                     engine += of_each * below.rate.scalar(member)
                     told += of_each * below.rate.told
-                    python += of_each * (NANOSECONDS["text"] + _reading(member, stop) if is_text else node)
+                    python += of_each * (_each((member,)) + _reading(member, stop) if is_text else node)
                     characters += of_each * len(member) if is_text else 0
         elif isinstance(item, list | tuple):
             engine += times * (rate.container + rate.item * count)
@@ -334,7 +335,7 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
                     texts = [each for each in scalars if each.__class__ is str]
                     text = "".join(texts)
                     engine += of_each * below.rate.scalars(scalars, len(text))
-                    python += of_each * (len(scalars) * node + len(texts) * NANOSECONDS["text"] + _reading(text, stop))
+                    python += of_each * (len(scalars) * node + _each(texts) + _reading(text, stop))
                     told += of_each * len(scalars) * below.rate.told
                     characters += of_each * len(text)
                 pending.extend((below, each, of_each) for each in containers)
@@ -350,6 +351,12 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
         + min(told * NANOSECONDS["error"], MOST_EXPLAINED)
     )
     return Estimate(engine + python, explaining)
+
+
+def _each(texts: Iterable[str]) -> float:
+    """Estimate what texts take beside their characters: one of several words is like none before it."""
+    word, sentence = NANOSECONDS["text"], NANOSECONDS["sentence"]
+    return sum(sentence if len(text) > LONGEST_WORD else word for text in texts)
 
 
 def _reading(text: str, stop: float) -> float:

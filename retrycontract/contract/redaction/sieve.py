@@ -1,0 +1,142 @@
+"""Choose what has to look closer at a text: of hundreds of patterns most need something that it has not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from string import ascii_letters, digits
+from typing import Any
+
+import re2
+
+from retrycontract.contract.redaction.detectors import Finder, loosened, uncaptured
+from retrycontract.contract.redaction.signs import needed_signs
+
+# Of a joined automaton only those states are made that texts lead to. In a long text of noise each prefilter is
+# somewhere else, and their combinations never end: all joined take 2 s for 1 MB. So the letters that a match cannot do
+# without are sought first, all at once, which takes few states. What asks for no more than pairs of letters is in any
+# long text: few of these are joined, fewer the longer they are, like beside like. A short text would feel the passes:
+# all joined take 2 µs for one like those before it, such as the next date of a list, but a fifth of a millisecond for
+# one that is like no other, as sentences are. So they are asked for a few words whose shape was seen before.
+SHORT, LONGEST_SHAPE, LONGEST_OF_WORDS, MOST_SHAPES = 100, 13, 5, 4_000
+LONGEST_OF_SIGNS = 1_000  # characters of a text whose signs are looked at: longer ones have most of them
+_LETTERS = (ascii_letters + digits).encode()
+_SHAPE = bytes.maketrans(_LETTERS, b"a" * len(ascii_letters) + b"0" * len(digits))
+_RUNS = re.compile(rb"([a0])\1+")
+COUNTING, COMMON, RARE = (6, 500), (4, 2_500), (24, 5_000)  # so many at most, and of so many characters
+MEMORY = 32 << 20  # bytes that the states of one automaton may take
+_PAIRS = "".join(first + second for first in map(chr, range(9, 127)) for second in map(chr, range(9, 127))).encode()
+_EVERYTHING = rb"\A(?s:.)"
+
+
+class Sieve:
+    """Choose finders for a text; its automata are made when the first text comes that needs them."""
+
+    def __init__(self, finders: Iterable[Finder]) -> None:
+        self._finders = tuple(finders)
+        self._shapes = set[bytes]()
+        self._idle = dict[frozenset[int], frozenset[int]]()
+
+    @cached_property
+    def _joined(self) -> Any:
+        return _joined(self._finders)
+
+    @cached_property
+    def _letters(self) -> Any:
+        """Join the letters that the prefilters ask for, whatever stands between them."""
+        letters, options = re2.Filter(), uncaptured()
+        for finder in self._finders:
+            letters.Add(finder.prefilter.encode(), options)
+        letters.Compile()
+        return letters
+
+    @cached_property
+    def _any_letters(self) -> frozenset[int]:
+        """Give the places of the prefilters that ask for no more than pairs of letters, if for any."""
+        return frozenset(self._letters.Match(_PAIRS, potential=True) or ())
+
+    @cached_property
+    def _groups(self) -> list[tuple[frozenset[int], list[int], Any]]:
+        """Join prefilters by their length: those that count, those of which the letters say little, and the others."""
+        prefilters = [finder.prefilter for finder in self._finders]
+        common = self._any_letters
+        kinds = [COUNTING if loosened(each) != each else COMMON if at in common else RARE
+                 for at, each in enumerate(prefilters)]  # fmt: skip
+        groups: list[list[int]] = []
+        room, last = 0, None
+        for place in sorted(range(len(prefilters)), key=lambda place: (kinds[place], len(prefilters[place]))):
+            most, characters = kinds[place]
+            if kinds[place] != last or len(prefilters[place]) > room or len(groups[-1]) == most:
+                groups.append([])
+                room, last = characters, kinds[place]
+            groups[-1].append(place)
+            room -= len(prefilters[place])
+        return [(frozenset(places), places, _joined([self._finders[place] for place in places])) for places in groups]
+
+    def finders_for(self, text: str, most: int | None = None) -> list[Finder]:
+        """Give the finders, of the first so many, that an ASCII text may hold something for, in their order."""
+        encoded = text.encode()
+        found = self._found_at_once(encoded) if len(encoded) <= SHORT else None
+        if found is None:
+            found = self._found_in_passes(encoded)
+        return [self._finders[place] for place in sorted(found) if most is None or place < most]
+
+    def _found_at_once(self, encoded: bytes) -> Iterable[int] | None:
+        shape = _RUNS.sub(rb"\1", encoded.translate(_SHAPE))
+        if len(shape) > (LONGEST_OF_WORDS if b" " in shape else LONGEST_SHAPE):
+            return None
+        if shape in self._shapes:
+            return _matches(self._joined, encoded, len(self._finders))
+        if len(self._shapes) >= MOST_SHAPES:
+            self._shapes.clear()
+        self._shapes.add(shape)
+        return None
+
+    @cached_property
+    def _signs(self) -> list[tuple[int, list[frozenset[int]]]]:
+        """Give the signs, shaped as those of a text, that the prefilters need of which the letters say little."""
+        common = [place for grouped, places, _ in self._groups if grouped & self._any_letters for place in places]
+        needs = ((place, needed_signs(self._finders[place].prefilter)) for place in common)
+        return [(place, [frozenset(bytes(need).translate(_SHAPE)) for need in each]) for place, each in needs if each]
+
+    def _found_in_passes(self, encoded: bytes) -> set[int]:
+        found = set(self._letters.Match(encoded, potential=True) or ())
+        is_short = len(encoded) <= LONGEST_OF_SIGNS
+        if is_short:
+            found -= self._idle_for(encoded)
+        for grouped, places, group in self._groups:
+            # In a long text one alone looks for itself.
+            if len(found & grouped) > (not is_short):
+                found -= grouped.difference(places[index] for index in _matches(group, encoded, len(places)))
+        return found
+
+    def _idle_for(self, encoded: bytes) -> frozenset[int]:
+        """Give the places of prefilters that need a sign which an ASCII text has not."""
+        signs = frozenset(encoded.translate(_SHAPE))
+        if (idle := self._idle.get(signs)) is None:
+            if len(self._idle) >= MOST_SHAPES:
+                self._idle.clear()
+            idle = frozenset(place for place, needs in self._signs if any(need.isdisjoint(signs) for need in needs))
+            self._idle[signs] = idle
+        return idle
+
+
+def _joined(finders: Iterable[Finder]) -> Any:
+    """Compile prefilters into one automaton."""
+    options = uncaptured()
+    options.max_mem = MEMORY
+    automaton = re2.Set.SearchSet(options)
+    for finder in finders:
+        automaton.Add(finder.prefilter.encode())
+    automaton.Add(_EVERYTHING)
+    automaton.Compile()
+    return automaton
+
+
+def _matches(automaton: Any, text: bytes, finders: int) -> Iterable[int]:
+    """List the positions of the finders whose prefilter matches."""
+    found: list[int] = automaton.Match(text)
+    if not found:  # any text matches at least the last pattern: without it the automaton ran out of memory
+        return range(finders) if text else ()
+    return sorted(found)[:-1] if len(found) > 1 else ()
