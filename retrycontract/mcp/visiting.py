@@ -79,6 +79,8 @@ class PatientDecoder(json.JSONDecoder):
 
 def _text_in_pieces(text: str, begin: int, strict: bool = True) -> tuple[str, int]:
     """Read a string as Python's scanner does, one of many megabytes in pieces."""
+    if _ends_soon(text, begin):
+        return _scan(text, begin, strict)
     read, at = list[str](), begin
     try:
         while len(text) - at > PIECE:
@@ -90,13 +92,19 @@ def _text_in_pieces(text: str, begin: int, strict: bool = True) -> tuple[str, in
             at = end
     except json.JSONDecodeError as error:
         raise json.JSONDecodeError(error.msg, text, at + error.pos) from None
-    if not read:
-        return _scan(text, begin, strict)
     try:
         piece, end = _scan(text, at, strict)
     except json.JSONDecodeError as error:  # one without an end is told where it begins
         raise json.JSONDecodeError(error.msg, text, begin - 1 if error.pos == at - 1 else error.pos) from None
     return "".join([*read, piece]), end
+
+
+def _ends_soon(text: str, begin: int) -> bool:
+    """Tell whether a string ends within a piece, at the latest where the next one begins: few are looked through."""
+    quote = text.find('"', begin, begin + PIECE)
+    while quote > begin and text[quote - 1] == "\\":  # perhaps escaped
+        quote = text.find('"', quote + 1, begin + PIECE)
+    return quote >= 0
 
 
 def _before_escapes(text: str, at: int) -> int:

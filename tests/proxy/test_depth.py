@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from time import process_time
 from types import ModuleType
 from typing import Any
 
@@ -147,6 +148,18 @@ def test_a_long_text_is_decoded_in_pieces_as_it_is_at_once(written: str, end: st
         text = f'"{"a" * (PIECE - before)}{written}{"b" * (PIECE - 20)}{written}{end}'
         is_same = decoded(text, PatientDecoder().decode) == decoded(text, json.loads)
         assert is_same, before  # megabytes are not to be compared once more for a message
+
+
+@pytest.mark.parametrize("text", ["abcdefgh", r"\\", r"a\"b", "The weather is fine today."])
+def test_many_short_texts_are_decoded_as_quickly_beside_a_long_one(text: str) -> None:
+    def taken(beside: int) -> float:
+        written = "[" + f'"{text}",' * 40_000 + f'"{"x" * beside}"]'
+        began = process_time()
+        decoded = PatientDecoder().decode(written)
+        assert decoded == json.loads(written)
+        return process_time() - began
+
+    assert taken(2 * PIECE) < 20 * taken(10)  # a piece of each text would be a hundred times of it
 
 
 def test_bodies_share_their_room_and_give_it_back(wire: ModuleType) -> None:
