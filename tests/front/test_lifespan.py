@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 import subprocess
 import sys
 import textwrap
@@ -16,6 +15,7 @@ import pytest
 
 from retrycontract.front.connections import Doorkeeper
 from tests.front.waiting_house import House, Speaking, house_open, polls, prefer
+from tests.serving.servers import is_listened_to
 from tests.serving.threads import Sent, eventually, fetch
 
 if TYPE_CHECKING:
@@ -96,11 +96,6 @@ SERVER = """
 """
 
 
-def accepts(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process without SIGTERM")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_answers_the_polls_and_ends_the_server_at_once(number: signal.Signals) -> None:
@@ -108,7 +103,7 @@ def test_a_signal_answers_the_polls_and_ends_the_server_at_once(number: signal.S
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         port = int(server.stdout.readline())
-        eventually(lambda: accepts(port))
+        eventually(lambda: is_listened_to(port))
         with polls(port, "/api/jobs/1", 5, headers=prefer("wait=60")) as replies:
             time.sleep(0.5)
             assert replies == []

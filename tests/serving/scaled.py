@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from tests.serving.servers import free_port, wait_for_port
+from tests.serving.servers import free_port, is_listened_to, wait_for_port
 from tests.serving.service import ROOT, START_SECONDS, Answer, Service, first_data
+from tests.serving.threads import eventually
 
 
 @dataclass
@@ -80,6 +81,8 @@ class ScaledService(Service):
 
     def restart_web(self, number: int) -> None:
         """Start a web process again that was killed, on its port."""
+        # One that was forked ends a moment after what stood for it.
+        eventually(lambda: not is_listened_to(self.ports[number]), within=START_SECONDS)
         process = self.web_processes[number] = self._new_web(self.ports[number])
         wait_for_port(self.ports[number], process, within=START_SECONDS)
 

@@ -69,13 +69,18 @@ def free_port() -> int:
         return port
 
 
+def is_listened_to(port: int) -> bool:
+    """Tell whether somebody takes connections."""
+    with closing(socket.socket()) as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def wait_for_port(port: int, process: subprocess.Popen[bytes], *, within: float = START_SECONDS) -> None:
     """Wait until somebody listens, or fail with the process."""
     deadline = time.monotonic() + within
     while True:
-        with closing(socket.socket()) as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
+        if is_listened_to(port):
+            return
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"{process.args!r} does not listen on {port}")
         time.sleep(0.02)
