@@ -173,6 +173,12 @@ def test_what_has_such_a_form_and_no_password_stays(text: str) -> None:
     assert SANITIZER.redact(text) == text
 
 
+def test_a_version_is_told_from_a_password_that_begins_like_one() -> None:
+    assert "v21EGENAtSb" not in SANITIZER.redact("# Password\n\nv21EGENAtSb")
+    for version in ("v2beta", "v21", "TLSv1.2", "SSLv23_METHOD", "v1-ALPHA"):
+        assert SANITIZER.redact(f"# Password\n\n{version}") == f"# Password\n\n{version}"
+
+
 def neighbours() -> Iterator[tuple[str, str]]:
     """Make up texts of a seed that hold a secret, and with each the secret; those that hold none have an empty one."""
     random = Random(15)

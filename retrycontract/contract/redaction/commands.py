@@ -108,7 +108,7 @@ _PROMPTING = re.compile(r"(?:mysql|mariadb)(?!admin\b[^\n]*\spassword\s)")
 # The short ones only where a part of a word begins, and of versions no more than is one: passwords hold `V8`, too.
 METHOD = re.compile(
     r"(?i)argon|pbkdf|crypt|sha-?[1-35]|hmac|oauth|base\d|ascii|x509|http|(?<![a-z0-9])(?:md[245]|aes|utf|rfc|iso)"
-    r"|(?<![a-z0-9])(?-i:[A-Z]{0,8}v)\d{1,2}(?:[._]\d+)*(?:[-+._]?[a-z]{2,})?(?![a-z0-9])"
+    r"|(?<![a-z0-9])(?-i:[A-Z]{0,8}v)\d{1,2}(?:[._]\d+)*(?:[-+._]?(?-i:[A-Z]?[a-z]{2,}|[A-Z]{2,}))?(?![a-z0-9])"
 )
 _OTHER_COMMAND = re.compile(r"[ \t](?:mkdir|cp|ssh|scp|tar)[ \t]")
 # What stands behind `-p`, or begins with it, where options are listed; a word of English is a poor password.
