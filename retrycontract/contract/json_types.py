@@ -107,8 +107,9 @@ def _enclosed(begin: str, members: list[Any], holder: type[Any], options: dict[s
 
 def _parts(members: list[Any], holder: type[Any]) -> Iterator[Any]:
     """Yield holders of what is written at once, and of single members that take long."""
-    if len(members) == 1 or not _takes_long(whole := holder(members)):
-        yield holder(members) if len(members) == 1 else whole
+    whole = holder(members)
+    if len(members) == 1 or not _takes_long(whole):
+        yield whole
         return
     half = len(members) // 2
     yield from _parts(members[:half], holder)
@@ -116,6 +117,7 @@ def _parts(members: list[Any], holder: type[Any]) -> Iterator[Any]:
 
 
 def _takes_long(value: Any) -> bool:
+    """Tell whether a value holds a long text or name, or more than `PIECE` values; looks no further than that."""
     seen, sized = 0, [value] if isinstance(value, SIZED) else []
     while sized:
         if max(map(len, sized)) > LONG:

@@ -337,7 +337,7 @@ def _in_short(value: Any) -> Any:
     whole = hashlib.sha256()
     for begin in range(0, len(value), PIECE):
         whole.update(value[begin : begin + PIECE].encode("utf-8", "surrogatepass"))
-    return whole.hexdigest()
+    return {"sha256": whole.hexdigest()}  # no text: one that reads like it is another
 
 
 def _hashed(place: bytes, told: str) -> bytes:
