@@ -6,16 +6,15 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 from urllib.parse import unquote
 
 from retrycontract.contract.outputs.json_text import depth_fault
 from retrycontract.mcp.visiting import PatientDecoder, most_values
 from retrycontract.proxy.upstream import ClientRequest, Headers
-from retrycontract.proxy.wire import MAX_DEPTH, Body
+from retrycontract.proxy.wire import MAX_DEPTH, NUMBERS, Body
 
 MOST_VALUES: Final = 1_000_000  # of a request that is judged: ten times those of 2,000 tools, and 100 MB
-DECODER: Final = PatientDecoder()
 SIGN_SECONDS: Final = 5.0  # between signs of life; clients give up after 30 to 60 silent ones
 
 
@@ -44,6 +43,13 @@ class Room:
         if self._within is not None:
             self._within.take(size)
         self._left -= size
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+DECODER: Final = PatientDecoder(**NUMBERS, parse_constant=_no_number)
 
 
 def parsed(content: bytes) -> tuple[Body | None, str]:

@@ -294,7 +294,8 @@ def _once(members: list[tuple[str, Any]]) -> Body:
     return found
 
 
-DECODER: Final = PatientDecoder(parse_int=_integer, parse_float=_real, object_pairs_hook=_once)
+NUMBERS: Final = {"parse_int": _integer, "parse_float": _real}  # of what is written again: JSON has no `Infinity`
+DECODER: Final = PatientDecoder(**NUMBERS, object_pairs_hook=_once)
 
 
 def summed(usages: Sequence[Any]) -> Any:

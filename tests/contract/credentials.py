@@ -14,6 +14,7 @@ CATEGORIES = {
     kinds.CATEGORY_WORD: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_",
     kinds.CATEGORY_DIGIT: "0123456789",
     kinds.CATEGORY_SPACE: " ",
+    kinds.CATEGORY_NOT_SPACE: "".join(PRINTABLE),
 }
 
 

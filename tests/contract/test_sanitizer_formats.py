@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 
 import pytest
@@ -13,9 +16,9 @@ from hypothesis import strategies as st
 
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA
-from retrycontract.contract.redaction.detectors import Allowance, Detector, Finder, loosened
+from retrycontract.contract.redaction.detectors import Allowance, Detector, Finder, compiled, loosened
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-from retrycontract.contract.redaction.scanner import CONTEXT
+from retrycontract.contract.redaction.scanner import CONTEXT, Scanner
 from retrycontract.contract.redaction.sieve import Sieve
 from retrycontract.contract.redaction.signs import needed_signs
 from tests.contract.credentials import sample
@@ -147,3 +150,48 @@ def test_whatever_matches_has_the_signs_that_its_pattern_needs(given_match: tupl
     pattern, text = given_match
     if re2.search(pattern, text):
         assert all(need & set(text.encode()) for need in needed_signs(pattern))
+
+
+MODES = ("balanced", "strict")
+# Asked for many texts, and for each alone.
+TOGETHER, ALONE = ({mode: Scanner(strict=mode == "strict") for mode in MODES} for _ in range(2))
+# These begin a text, or follow a sign: among others each has to be read as one that begins and ends there.
+BEGINNINGS = ("PWD={correct horse}", "# Passwort\nhunter2-two", "-u bob:hunter2two", "?  password\n: hunter2two")
+
+
+def forms(mode: str) -> Iterator[str]:
+    for finder in ALONE[mode]._sieve._finders:
+        with suppress(re.error):  # few are written as only RE2 reads them
+            yield sample(finder.prefilter, 1)
+
+
+TELLING = {mode: (*BEGINNINGS, *forms(mode)) for mode in MODES}
+ORDINARY = "an ordinary sentence, with 3 numbers"
+WORDS = st.sampled_from([ORDINARY, "next", "größer", "2026-11-26", "[REDACTED: TOKEN]", ""])
+CUTS = (st.integers(0, 9), st.none() | st.integers(-9, -1))
+
+
+@st.composite
+def texts_of(draw: st.DrawFn, mode: str) -> list[str]:
+    telling = st.sampled_from(TELLING[mode])
+    cut = st.builds(lambda text, start, end: text[start:end], telling, *CUTS)
+    return draw(st.lists(telling | cut | WORDS, min_size=20, max_size=60))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(data=st.data())
+def test_of_many_texts_asked_for_at_once_each_is_redacted_as_by_itself(mode: str, data: st.DataObject) -> None:
+    texts, scanner = data.draw(texts_of(mode)), TOGETHER[mode]
+    scanner._harmless.clear()
+    places = scanner.places_of(texts)
+    assert [scanner.redact(text, places=places.get(text)) for text in texts] == [*map(ALONE[mode].redact, texts)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_of_many_texts_asked_for_at_once_each_is_told_what_may_find_something_in_it(mode: str) -> None:
+    sieve, texts = TOGETHER[mode]._sieve, [*TELLING[mode], ORDINARY] * 3
+    found = dict(zip(texts, sieve.places_for_each(texts), strict=True))
+    searches = [compiled(finder.prefilter).search for finder in sieve._finders]
+    for text, places in found.items():
+        assert {place for place, search in enumerate(searches) if search(text.encode())} <= {*places}
+    assert found[ORDINARY] == []

@@ -228,3 +228,18 @@ def test_numbers_that_nothing_can_carry_are_judged(wire: ModuleType) -> None:
             body = json.loads(ask(wire, url, "whole", wire.tool()))
         assert wire.calls_in(body) == [("read_file", RIGHT)], number[:9]
         json.loads(up.asked[1].content, parse_constant=pytest.fail)  # what the upstream reads again is JSON
+
+
+def test_numbers_that_nothing_can_carry_stand_in_a_request_that_is_judged(wire: ModuleType) -> None:
+    for number in (b"1e400", b"-1e400", b"9" * 5_000):
+        content = json.dumps(wire.asking(wire.tool(), metadata={"n": HOLE})).replace(f'"{HOLE}"', number.decode())
+        with (
+            upstream(
+                wire.says("", wire.call("read_file", WRONG)), wire.says("", wire.call("read_file", RIGHT, 1))
+            ) as up,
+            proxied(up.url) as url,
+        ):
+            answer = httpx2.post(f"{url}{wire.PATH}", content=content)
+        assert wire.calls_in(answer.json()) == [("read_file", RIGHT)], number[:9]
+        assert up.asked[0].content == content.encode()
+        json.loads(up.asked[1].content, parse_constant=pytest.fail)

@@ -202,6 +202,8 @@ def find_any_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSp
 
 def find_aws_secrets(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find secret keys of AWS; one without either sign is as good as any random identifier."""
+    if "/" not in text and "+" not in text:
+        return
     for find in _AWS_SECRET.all(text, allowance):
         token = find[1]
         run = token.replace("/", "").replace("+", "")

@@ -10,7 +10,7 @@ from typing import Any
 from retrycontract.contract import pointers
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.redaction.field_names import judge
-from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN, items_of, plain_text
+from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN
 from retrycontract.contract.redaction.previews import (
     ELLIPSIS,
     elide_middle,
@@ -22,7 +22,7 @@ from retrycontract.contract.redaction.previews import (
 )
 from retrycontract.contract.redaction.scanner import BALANCED, MOST_ARGUMENTS, STRICT, Scanner
 from retrycontract.contract.redaction.schema_marks import HIDDEN, SchemaMarks
-from retrycontract.contract.redaction.walk import LONGEST_CACHED, Cut, Redactor, program_of
+from retrycontract.contract.redaction.walk import LONGEST_CACHED, Cut, Redactor, program_of, strings_in
 
 __all__ = ["ValueSanitizer", "elide_middle", "has_redaction", "told_by_list", "visible"]
 
@@ -235,19 +235,4 @@ def told_by_list(
 
 def has_redaction(value: Any) -> bool:
     """Say whether any string or key in the JSON value holds a redaction mark."""
-    pending, seen = [value], set[int]()
-    while pending:
-        item = pending.pop()
-        kind = type(item)
-        if issubclass(kind, str):
-            if MARK in item and MARK_PATTERN.search(plain_text(item)):
-                return True
-        elif issubclass(kind, (dict, list, tuple)) and id(item) not in seen:
-            # Values of Python may hold themselves.
-            seen.add(id(item))
-            if issubclass(kind, dict):
-                pending.extend(key for key in dict.keys(item) if issubclass(type(key), str))
-                pending.extend(dict.values(item))
-            else:
-                pending.extend(items_of(item))
-    return False
+    return any(MARK in text and MARK_PATTERN.search(text) for text in strings_in(value))

@@ -57,6 +57,9 @@ LISTED_COMMAND = (
 # A text of up to so many characters in which nothing was found is known again, of so many of these: one submission asks
 # for each of its values several times, and the next one for many of the same.
 LONGEST_KNOWN, MOST_KNOWN = 100, 4_000
+# A longer text gains little where it is asked for with others.
+LONGEST_ASKED = 500
+FEW_ASKED = 10
 # Redacting may join or lay bare what the next look finds; in practice the second look finds nothing.
 MOST_LOOKS = 4
 # Stretches between marks that are looked at by themselves: behind these each that would be goes as a whole.
@@ -106,12 +109,29 @@ class Scanner:
         self._values, self._inside, self._named = len(values), len(inside), len(named)
         self._harmless = set[str]()
 
-    def redact(self, text: str, *, generic: bool = True) -> str:
-        """Replace every secret in the text by its mark; `generic=False` lets merely random tokens stand."""
+    def places_of(self, texts: Iterable[str]) -> dict[str, list[int]]:
+        """Ask for many texts at once what has to look closer at each, which `redact` then need not ask; see `Sieve`."""
+        asked = [
+            text for text in dict.fromkeys(texts)
+            if SHORTEST <= len(text) <= LONGEST_ASKED and text not in self._harmless and MARK not in text
+        ]  # fmt: skip
+        if len(asked) < FEW_ASKED:
+            return {}
+        copies = [without_public_blocks(folded_copy(text).text) for text in asked]
+        return dict(zip(asked, self._sieve.places_for_each(copies), strict=True))
+
+    def redact(self, text: str, *, generic: bool = True, places: list[int] | None = None) -> str:
+        """Replace every secret in the text by its mark; `generic=False` lets merely random tokens stand.
+
+        `places` is what `places_of` says of the text, where it was asked.
+        """
         if len(text) < SHORTEST or text in self._harmless:
             return text
         most = None if generic or self.strict else self._named
-        redacted = self._redact_stretch(most, text) if MARK not in text else self._look_between(most, text, whole=True)
+        if MARK in text:
+            redacted = self._look_between(most, text, whole=True)
+        else:
+            redacted = text if places == [] else self._redacted(most, text, places)
         if most is None and redacted == text and len(text) <= LONGEST_KNOWN:
             if len(self._harmless) >= MOST_KNOWN:
                 self._harmless.clear()
@@ -151,14 +171,14 @@ class Scanner:
         for looked, number in enumerate(sorted(doubtful)):
             piece = pieces[number]
             if near[number] is not piece:
-                if self._redact_stretch(most, near[number]) == near[number]:
+                if self._redacted(most, near[number]) == near[number]:
                     continue
                 if (shortly := self._with_ends_redacted(most, piece)) is not None:
                     pieces[number] = shortly
                     continue
             left -= len(piece)
             if looked < MOST_DOUBTFUL and left >= 0:
-                pieces[number] = self._redact_stretch(most, piece)
+                pieces[number] = self._redacted(most, piece)
             elif len(piece) >= SHORTEST:  # nothing has so many of these that was no dump of secrets before
                 pieces[number] = f"{MARK}SECRET]"
         between = [text[start:end] for start, end in marks]
@@ -243,18 +263,19 @@ class Scanner:
         decoded = decoded_whole(encoded)
         return next((span.mark for span in self._find(ascii_copy(decoded), self._inside)), None) if decoded else None
 
-    def _redact_stretch(self, most: int | None, text: str) -> str:
-        return _marked(text, self._spans(most, text))
+    def _redacted(self, most: int | None, text: str, places: list[int] | None = None) -> str:
+        return _marked(text, self._spans(most, text, places))
 
-    def _spans(self, most: int | None, text: str) -> Iterator[SecretSpan]:
+    def _spans(self, most: int | None, text: str, places: list[int] | None = None) -> Iterator[SecretSpan]:
         if len(text) < SHORTEST:
             return iter(())
         copy = folded_copy(text)
-        return map(copy.original, self._find(copy.text, most))
+        return map(copy.original, self._find(copy.text, most, places))
 
-    def _find(self, text: str, most: int | None) -> Iterator[SecretSpan]:
+    def _find(self, text: str, most: int | None, places: list[int] | None = None) -> Iterator[SecretSpan]:
         text = without_public_blocks(text)
-        return bounded(self._sieve.finders_for(text, most), text)
+        finders = self._sieve.finders_for(text, most) if places is None else self._sieve.at(places, most)
+        return bounded(finders, text)
 
 
 def _marked(text: str, spans: Iterator[SecretSpan]) -> str:

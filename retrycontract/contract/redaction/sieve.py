@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 from string import ascii_letters, digits
 from typing import Any
 
 import re2
 
-from retrycontract.contract.redaction.detectors import Finder, loosened, uncaptured
+from retrycontract.contract.redaction.detectors import Finder, compiled, loosened, uncaptured
+from retrycontract.contract.redaction.scan_copies import APART
 from retrycontract.contract.redaction.signs import needed_signs
 
 # Of a joined automaton only those states are made that texts lead to. In a long text of noise each prefilter is
 # somewhere else, and their combinations never end: all joined take 2 s for 1 MB. So the letters that a match cannot do
 # without are sought first, all at once, which takes few states. What asks for no more than pairs of letters is in any
 # long text: few of these are joined, fewer the longer they are, like beside like. A short text would feel the passes:
-# all joined take 2 µs for one like those before it, such as the next date of a list, but a fifth of a millisecond for
-# one that is like no other, as sentences are. So they are asked for a few words whose shape was seen before.
-SHORT, LONGEST_SHAPE, LONGEST_OF_WORDS, MOST_SHAPES = 100, 13, 5, 4_000
+# all joined take 2 µs for one that differs from another in its numbers alone, such as the next date of a list, but a
+# fifth of a millisecond for one that is like no other. So they are asked for what came so often but for numbers.
+SHORT, OFTEN, MOST_KNOWN = 100, 8, 4_000
 LONGEST_OF_SIGNS = 1_000  # characters of a text whose signs are looked at: longer ones have most of them
 _LETTERS = (ascii_letters + digits).encode()
 _SHAPE = bytes.maketrans(_LETTERS, b"a" * len(ascii_letters) + b"0" * len(digits))
-_RUNS = re.compile(rb"([a0])\1+")
+_NUMBER = re.compile(rb"[0-9]+")
 COUNTING, COMMON, RARE = (6, 500), (4, 2_500), (24, 5_000)  # so many at most, and of so many characters
 MEMORY = 32 << 20  # bytes that the states of one automaton may take
 _PAIRS = "".join(first + second for first in map(chr, range(9, 127)) for second in map(chr, range(9, 127))).encode()
 _EVERYTHING = rb"\A(?s:.)"
+# Many short texts are asked for at once, as one text of so many characters. There each begins and ends a line, so that
+# this goes before each prefilter.
+TOGETHER = 10_000
+_LINE_BY_LINE = "(?m)"
 
 
 class Sieve:
@@ -35,7 +42,7 @@ class Sieve:
 
     def __init__(self, finders: Iterable[Finder]) -> None:
         self._finders = tuple(finders)
-        self._shapes = set[bytes]()
+        self._known = dict[int, int]()
         self._idle = dict[frozenset[int], frozenset[int]]()
 
     @cached_property
@@ -80,17 +87,48 @@ class Sieve:
         found = self._found_at_once(encoded) if len(encoded) <= SHORT else None
         if found is None:
             found = self._found_in_passes(encoded)
-        return [self._finders[place] for place in sorted(found) if most is None or place < most]
+        return self.at(sorted(found), most)
+
+    def at(self, places: Iterable[int], most: int | None = None) -> list[Finder]:
+        """Give the finders at some places, of the first so many."""
+        return [self._finders[place] for place in places if most is None or place < most]
+
+    def places_for_each(self, texts: Sequence[str]) -> list[list[int]]:
+        """Give of each ASCII text the places of the finders that it may hold something for; many cost little."""
+        found: list[list[int]] = [[] for _ in texts]
+        some, length = list[int](), 0
+        for number, text in enumerate(texts):
+            if len(text) <= SHORT and (at_once := self._found_at_once(text.encode())) is not None:
+                found[number] = sorted(at_once)
+                continue
+            some.append(number)
+            length += len(text)
+            if length >= TOGETHER:
+                self._find_together(texts, some, found)
+                some, length = [], 0
+        self._find_together(texts, some, found)
+        return found
+
+    def _find_together(self, texts: Sequence[str], some: list[int], found: list[list[int]]) -> None:
+        """Add what the texts of some numbers may hold something for."""
+        joined = APART.join(texts[number] for number in some).encode()
+        ends = list(accumulate((len(texts[number]) + len(APART) for number in some), initial=-len(APART)))[1:]
+        known = dict[str, list[int]]()
+        for place in sorted(self._found_in_passes(joined)):
+            prefilter = self._finders[place].prefilter
+            if (matching := known.get(prefilter)) is None:
+                matching = known[prefilter] = [some[at] for at in _texts_that_match(prefilter, joined, ends)]
+            for number in matching:
+                found[number].append(place)
 
     def _found_at_once(self, encoded: bytes) -> Iterable[int] | None:
-        shape = _RUNS.sub(rb"\1", encoded.translate(_SHAPE))
-        if len(shape) > (LONGEST_OF_WORDS if b" " in shape else LONGEST_SHAPE):
-            return None
-        if shape in self._shapes:
+        but_for_numbers = hash(_NUMBER.sub(b"0", encoded))  # what may be a secret is not kept
+        times = self._known.get(but_for_numbers, 0)
+        if times >= OFTEN:
             return _matches(self._joined, encoded, len(self._finders))
-        if len(self._shapes) >= MOST_SHAPES:
-            self._shapes.clear()
-        self._shapes.add(shape)
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        self._known[but_for_numbers] = times + 1
         return None
 
     @cached_property
@@ -115,7 +153,7 @@ class Sieve:
         """Give the places of prefilters that need a sign which an ASCII text has not."""
         signs = frozenset(encoded.translate(_SHAPE))
         if (idle := self._idle.get(signs)) is None:
-            if len(self._idle) >= MOST_SHAPES:
+            if len(self._idle) >= MOST_KNOWN:
                 self._idle.clear()
             idle = frozenset(place for place, needs in self._signs if any(need.isdisjoint(signs) for need in needs))
             self._idle[signs] = idle
@@ -128,10 +166,23 @@ def _joined(finders: Iterable[Finder]) -> Any:
     options.max_mem = MEMORY
     automaton = re2.Set.SearchSet(options)
     for finder in finders:
-        automaton.Add(finder.prefilter.encode())
+        automaton.Add(f"{_LINE_BY_LINE}{finder.prefilter}".encode())
     automaton.Add(_EVERYTHING)
     automaton.Compile()
     return automaton
+
+
+def _texts_that_match(prefilter: str, joined: bytes, ends: list[int]) -> Iterator[int]:
+    """Give the numbers of the joined texts in which a prefilter may match, of all in which it matches by themselves."""
+    search = compiled(f"{_LINE_BY_LINE}{prefilter}", captures=False).search
+    begin = 0
+    # The first match begins in or before the first text that has one of its own.
+    while begin < len(joined) and (match := search(joined, begin)):
+        number = bisect_right(ends, match.start())
+        if number == len(ends):
+            return
+        yield number
+        begin = ends[number] + len(APART)
 
 
 def _matches(automaton: Any, text: bytes, finders: int) -> Iterable[int]:

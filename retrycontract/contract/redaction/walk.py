@@ -114,6 +114,24 @@ def _redacted_name(scanner: Scanner, name: str) -> str:
     return _redacted_short_name(scanner, name) if len(name) < LONGEST_CACHED else scanner.redact(name)
 
 
+def strings_in(value: Any) -> Iterator[str]:
+    """Give the strings of a JSON value and the names of its members, in no order."""
+    pending, seen = [value], set[int]()
+    while pending:
+        item = pending.pop()
+        kind = type(item)
+        if issubclass(kind, str):
+            yield item if kind is str else plain_text(item)
+        elif issubclass(kind, (dict, list, tuple)) and id(item) not in seen:
+            # Values of Python may hold themselves.
+            seen.add(id(item))
+            if issubclass(kind, dict):
+                pending.extend(key for key in dict.keys(item) if issubclass(type(key), str))
+                pending.extend(dict.values(item))
+            else:
+                pending.extend(items_of(item))
+
+
 def _below(slot: Slot, name: str, shown: str) -> Slot:
     """Give what is known of a member of that name, which is shown redacted; an index says nothing new."""
     if name.isdigit():
@@ -180,12 +198,16 @@ class Redactor:
     def __init__(self, scanner: Scanner, *, secrets: bool, marked: Collection[str], bounded: bool) -> None:
         self._scanner, self._secrets, self._bounded = scanner, secrets, bounded
         self._marked = frozenset(marked) if secrets else frozenset()
+        self._places: dict[str, list[int]] = {}
 
     def redact(self, value: Any, field_path: str) -> Any:
         """Give the value without its secrets; a bounded walk gives a `Cut` in place of each container."""
         slot = self._outer_slot(field_path)
         self._frames: list[_Frame] = []
         self._active: set[int] = set()
+        # A preview shows few of them.
+        if self._secrets and not self._bounded:
+            self._places = self._scanner.places_of(strings_in(value))
         result = self._convert(value, slot)
         while self._frames:
             self._fill(self._frames[-1])
@@ -261,7 +283,7 @@ class Redactor:
         members = dict.items(value)
         for key, child in islice(members, SHOWN_KEYS) if self._bounded else members:
             name = key if type(key) is str else plain_text(key)
-            shown = _redacted_name(self._scanner, name) if self._secrets else name
+            shown = self._shown(name) if self._secrets else name
             if slot.mark and is_telling_key(name):
                 shown = f"{MARK}{slot.mark}]"
             child_slot = self._child_slot(slot, name, shown)
@@ -270,6 +292,11 @@ class Redactor:
             if program and name != program_key and is_arguments(name):
                 child_slot = replace(child_slot, program=program)
             yield shown, child, child_slot
+
+    def _shown(self, name: str) -> str:
+        if (places := self._places.get(name)) is None:
+            return _redacted_name(self._scanner, name)
+        return self._scanner.redact(name, places=places)
 
     def _items(self, items: list[Any], slot: Slot) -> Iterator[tuple[str, Any, Slot]]:
         shown: Iterable[int] = range(len(items))
@@ -312,7 +339,8 @@ class Redactor:
             text = redacted_tail(text, slot.program)
         if slot.weak and _is_weak_secret(text, slot):
             return f"{MARK}{self._scanner.whole_mark(text) or 'API_KEY'}]"
-        return self._scanner.redact(text, generic=not (slot.identifier or slot.public))
+        generic = not (slot.identifier or slot.public)
+        return self._scanner.redact(text, generic=generic, places=self._places.get(text))
 
     def _number(self, number: int, slot: Slot) -> Any:
         if not self._secrets:
