@@ -48,7 +48,10 @@ _LOOKALIKES = dict(zip(
 )) | {
     **dict.fromkeys("‐‑‒–—―−﹘", "-"), **dict.fromkeys("“”„«»「」『』〝〞″", '"'), **dict.fromkeys("‘’‚‹›′ʼ", "'"),
     **dict.fromkeys("∶ː꞉︓؞", ":"), **dict.fromkeys("⁄∕⧸", "/"), **dict.fromkeys("、،", ","), "؛": ";", "。": ".",
-    **dict.fromkeys("…•●∗", "*"), "\u2028": "\n", "\u2029": "\n", "\x85": "\n", "\u2800": " ", "⁓": "~", "∣": "|",
+    **dict.fromkeys("…•●∗", "*"), "\u2028": "\n", "\u2029": "\n", "\x85": "\n", "\u2800": " ", "⁓": "~",
+    # The frames of tables.
+    **dict.fromkeys("∣│┃║¦", "|"), **dict.fromkeys("─━═╌", "-"),
+    **dict.fromkeys("┌┬┐├┼┤└┴┘┏┳┓┡╇┩┣╋┫┗┻┛╔╦╗╠╬╣╚╩╝╞╪╡╭╮╰╯┠╂┨", "+"),
 }  # fmt: skip
 # Where Unicode holds ASCII characters in another dress: accents, full width, circles, small forms, bold and script.
 _DRESSED = (range(0xA0, 0x250), range(0x1D00, 0x2190), range(0x2460, 0x2500), range(0x3000, 0x3001),

@@ -8,7 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, islice, pairwise
 from typing import Any
 
-from retrycontract.contract.redaction import assignments, commands, file_forms, neighbours, program_text, surroundings
+from retrycontract.contract.redaction import (
+    assignments,
+    commands,
+    file_forms,
+    neighbours,
+    program_text,
+    surroundings,
+    tables,
+)
 from retrycontract.contract.redaction.blocks import MANIFESTS, PRIVATE_KEYS, without_public_blocks
 from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA
 from retrycontract.contract.redaction.detectors import (
@@ -57,9 +65,7 @@ LISTED_COMMAND = (
 # A text of up to so many characters in which nothing was found is known again, of so many of these: one submission asks
 # for each of its values several times, and the next one for many of the same.
 LONGEST_KNOWN, MOST_KNOWN = 100, 4_000
-# A longer text gains little where it is asked for with others.
-LONGEST_ASKED = 500
-FEW_ASKED = 10
+LONGEST_ASKED, FEW_ASKED = 500, 10  # a longer text, or a few, would gain little from being asked for with others
 # Redacting may join or lay bare what the next look finds; in practice the second look finds nothing.
 MOST_LOOKS = 4
 # Stretches between marks that are looked at by themselves: behind these each that would be goes as a whole.
@@ -87,7 +93,7 @@ _WORD_OF_LINE = re.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
 
 CONTEXT = (
     *assignments.FINDERS, *neighbours.FINDERS, *file_forms.FINDERS, *surroundings.FINDERS,
-    *commands.COMMAND_FINDERS, *program_text.FINDERS, MANIFESTS,
+    *commands.COMMAND_FINDERS, *program_text.FINDERS, *tables.FINDERS, MANIFESTS,
 )  # fmt: skip
 
 
