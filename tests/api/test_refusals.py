@@ -323,7 +323,7 @@ def test_a_word_of_the_query_that_has_no_effect_is_refused(
         ("/calls?session_id=a&session_id=a", ["/session_id"], "give it once"),
         ("/calls/{id}/wait?fr=verdict", ["/fr"], "known are for, attempt, render"),
         ("/calls/{id}/wait?for=verdict&for=guidance", ["/for"], "give it once"),
-        ("/calls/{id}?x=1", ["/x"], "this address takes none"),
+        ("/calls/{id}?x=1", ["/x"], "known are after"),
         ("/tools/deploy?version=1", ["/version"], "this address takes none"),
         ("/tools?Kind=tool_call&x=1", ["/Kind", "/x"], "known are kind"),
         ("/events?type=call.blocked", ["/type"], "known are "),

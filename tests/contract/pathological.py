@@ -62,6 +62,8 @@ UNITS = {
     "identifiers behind a verb": "passwd8f14e45f-ceea-467f-a9c4-0e2b1d5a7c33 ",
     "identifiers beside names": "8f14e45f-ceea-467f-a9c4-0e2b1d5a7c33 key密码", "a name without an end": "密码\u0301",
     "names of several values": "\nkey,KEY,key=a1B2c3D4e5F6 \\%22",
+    "names in rows": "bob,password\n", "columns without an end": "| password |\n|---|\n| a |\n",
+    "tables of data frames": "   a  password\n0  b  c\n",
     "escapes between marks": '?:[REDACTED: TOKEN]пароль4111111111111112 Cookie\\"%key,KEY,u:p@',
 }  # fmt: skip
 

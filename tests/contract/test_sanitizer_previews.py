@@ -194,6 +194,11 @@ def test_paths_at_both_ends_of_a_long_text_are_relative() -> None:
     assert shown.endswith('…/z.py" (truncated)')
 
 
+def test_the_end_of_a_long_url_is_no_path() -> None:
+    shown = SANITIZER.preview("https://example.org/?p=" + "y," * 50_000 + "/home/ana/z.py")
+    assert shown.endswith(',/home/ana/z.py" (truncated)')
+
+
 @pytest.mark.parametrize("secret", ["sk_live_" + "51HqLyjWDarjtT1zdp7dcXYZ", "password=" + "x1y2z3w4" * 40])
 @pytest.mark.parametrize("most", [200, 50_000])
 def test_of_a_long_text_neither_end_shows_a_secret_that_is_cut(secret: str, most: int) -> None:

@@ -140,6 +140,10 @@ class Expected:
             if not self.waiting and self.state == "pending":
                 self.state = "retrying"
 
+    def heeding(self) -> list[str]:
+        """Give what heeds a person's hint, where one was given."""
+        return [min(FITTING[self.schema])] if self.state == "guided" and self.schema else []
+
     def work(self, now: datetime) -> None:
         """Judge what waits and no worker has."""
         while self.waiting and self.waiting[0].is_free(now):

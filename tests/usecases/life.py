@@ -139,9 +139,12 @@ class Life(RuleBasedStateMachine):
         # Half of them make the call Blocked.
         outputs=st.just(["empty"] * 3) | st.lists(st.sampled_from(["wrong", *OUTPUTS]), min_size=1, max_size=3),
         judge=st.sampled_from(WAYS),
+        heeds=st.booleans(),
     )
-    def go_on(self, key: int, name: str, outputs: list[str], judge: str) -> None:
-        """Submit further outputs to a call, of another tool while it has none that is known."""
+    def go_on(self, key: int, name: str, outputs: list[str], judge: str, heeds: bool = False) -> None:
+        """Submit further outputs to a call, of another tool while it has none that is known; the first heeds a hint."""
+        if heeds and key in self.expected:
+            outputs = [*self.expected[key].heeding(), *outputs]
         for output in outputs:
             call = self.expected.get(key)
             named = name if call and call.schema is None else self.rows[key].tool_name if not call else call.name

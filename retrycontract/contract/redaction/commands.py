@@ -262,15 +262,20 @@ def find_users(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSp
         yield from _user_and_password(text, *find.span(1))
 
 
+def has_password(word: str) -> bool:
+    """Say whether a word behind `-u` is `user:password`: a URL, a place and `:/` of `git add -u :/` are not."""
+    user, _, password = word.partition(":")
+    secret = password.strip("\"'{} ")
+    is_path = secret[:1] in ("/", ":") and not user
+    return bool(secret) and not is_path and "::" not in word and "://" not in word
+
+
 def _user_and_password(text: str, start: int, end: int) -> Iterator[SecretSpan]:
     if text[start] in "\"'":
         end = closing_quote(text, start) or max(unquoted_end(text, start), end)
-    user, colon, password = text[start:end].partition(":")
+    user, _, password = text[start:end].partition(":")
     secret = password.strip("\"'{} ")
-    is_path = secret[:1] in ("/", ":") and not user  # `git add -u :/`
-    if not colon or not secret or is_path or "::" in text[start:end] or "://" in text[start:end]:
-        return
-    if user.endswith("[REDACTED"):
+    if not has_password(text[start:end]) or user.endswith("[REDACTED"):
         return
     if not Literal(secret, start, end, quoted=False).is_placeholder:
         yield SecretSpan(start + len(user) + 1, end - (text[end - 1] in "\"'"), "PASSWORD")

@@ -196,11 +196,16 @@ _SYSTEM = word_set(
 _FILE = re2.compile(r"[^.]\.[A-Za-z][A-Za-z0-9]{0,7}$")
 
 
+def is_url(text: str) -> bool:
+    """Say whether all of a text is one URL."""
+    return text.partition("://")[0].isalnum() and len(text.split(None, 1)) == 1
+
+
 def relativize(text: str, roots: Iterable[str] = ()) -> str:
     """Make absolute paths relative to the roots; others keep their end behind an ellipsis. URLs are no paths."""
     if "/" not in text and "\\" not in text:
         return text
-    if text.partition("://")[0].isalnum() and len(text.split(None, 1)) == 1:
+    if is_url(text):
         return text
     for root in roots:
         text = _strip_root(text, root.rstrip("/\\"))

@@ -15,6 +15,7 @@ from retrycontract.contract.redaction.previews import (
     ELLIPSIS,
     elide_middle,
     fit,
+    is_url,
     quote,
     relativize,
     render_number,
@@ -178,7 +179,7 @@ class ValueSanitizer:
         if not self._configuration.relativize_paths:
             return text
         roots, window = self._configuration.project_roots, self._limit * ENDS
-        if len(text) <= 2 * window:
+        if len(text) <= 2 * window or is_url(text):  # whose end alone would look like a path
             return relativize(text, roots)
         return relativize(text[:window], roots) + text[window:-window] + relativize(text[-window:], roots)
 

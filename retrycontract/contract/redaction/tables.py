@@ -26,7 +26,7 @@ _OPENING = re.compile(rf".*[:=(\[][ \t]*[\"'`](?=[\"'`]?[\w|*{FOREIGN}])")
 _COUNT = re.compile(r"\([0-9]+ rows?\)\r?")
 # What a cell's value is dressed in, quotes and the marks of code and of bold text; and what closes the text around it.
 _DRESS, _CLOSING = " \t\r\"'`*", "}])"
-LONGEST_LINE = 2_000
+LONGEST_LINE, SHORTEST_VALUE = 2_000, 3
 _NUMBERS, _CERTAIN = ("PIN", "OTP", "CVV", "SSN"), ("PASSWORD", "SECRET", "PRIVATE_KEY")
 
 
@@ -148,7 +148,11 @@ def _value(
     bare = written.lstrip(_DRESS)
     text = bare.rstrip(_DRESS).rstrip(_CLOSING).rstrip(_DRESS)
     mark = verdict.mark or ""
-    if not any(map(str.isalnum, text)) or (mark in _NUMBERS and not (text.isdigit() and len(text) >= 4)):
+    if (
+        len(text) < SHORTEST_VALUE
+        or not any(map(str.isalnum, text))
+        or (mark in _NUMBERS and not (text.isdigit() and len(text) >= 4))
+    ):
         return
     if mark not in _CERTAIN and (len(text) < SHORTEST_NOISE or not any(map(str.isalpha, text))):
         return

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from retrycontract.contract import pointers
+from retrycontract.contract.redaction.commands import has_password
 from retrycontract.contract.redaction.credentials import is_card_number
 from retrycontract.contract.redaction.field_names import is_telling_key, judge, word_set
 from retrycontract.contract.redaction.foreign import MARK, as_json, is_mark, items_of, plain_text, without_marks
@@ -59,7 +60,7 @@ def flagged(before: Any, item: Any, *, alone: bool) -> str | None:
     """Give the mark of an item that the one before calls secret; `alone` the two are all there is."""
     if type(before) is str and type(item) is str and not item.startswith("-"):
         if before in _USER_FLAGS:
-            return "PASSWORD" if ":" in item and "://" not in item else None
+            return "PASSWORD" if has_password(item) else None
         if before.startswith("-"):
             return judge(before).mark if before.translate(_DASHES).isalnum() and len(before) <= LONGEST_NAMING else None
         name = _shown(before) if alone else ""
