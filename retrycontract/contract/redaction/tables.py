@@ -92,6 +92,8 @@ def _table(header: str, below: str) -> _Table | None:
             return _named(header, partial(_between, "|"), is_data="+" in below)
         return _named(header, partial(_below, [column.start() for column in _COLUMN.finditer(below)]), is_data=True)
     if sign := next((sign for sign in "\t;,|" if sign in header), None):
+        if below.count(sign) < header.count(sign):  # as behind most lines of code
+            return None
         table = _named(header, partial(_between, sign), is_data=True)
         first = table.cut(below)
         # A line of code or prose has commas as well, and blanks in what would be its cells.
@@ -99,11 +101,14 @@ def _table(header: str, below: str) -> _Table | None:
         if len(first) >= len(table.names) > 1 and not is_code and all(map(_NAME.fullmatch, table.names)):
             return replace(table, is_data=" " not in header)
         return None
+    is_loud, is_frame = header.isupper(), header[:1] == " "
+    if not is_loud and not is_frame:
+        return None
     table, first = _named(header, _apart, is_data=True), _apart(below)
-    if len(table.names) > 1 and len(first) == len(table.names) and header.isupper():
+    if len(table.names) > 1 and len(first) == len(table.names) and is_loud:
         return table
     # Data frames number their rows.
-    if len(table.names) > 1 and len(first) == len(table.names) + 1 and first[0][0].isdigit() and header[:1] == " ":
+    if len(table.names) > 1 and len(first) == len(table.names) + 1 and first[0][0].isdigit() and is_frame:
         return replace(table, names=["", *table.names])
     return None
 

@@ -15,7 +15,14 @@ from retrycontract.contract.redaction.field_names import is_telling_key, judge, 
 from retrycontract.contract.redaction.foreign import MARK, as_json, is_mark, items_of, plain_text, without_marks
 from retrycontract.contract.redaction.literals import Literal
 from retrycontract.contract.redaction.neighbours import paired_values, spellings_of
-from retrycontract.contract.redaction.scanner import BALANCED, MOST_ARGUMENTS, Scanner, redacted_tail, redacted_words
+from retrycontract.contract.redaction.scanner import (
+    BALANCED,
+    FEW_ASKED,
+    MOST_ARGUMENTS,
+    Scanner,
+    redacted_tail,
+    redacted_words,
+)
 
 # A program and its arguments, as the configurations of MCP servers, containers and editors have them.
 _PROGRAMS = ("entrypoint", "command", "cmd", "program", "executable", "exec", "binary")
@@ -115,6 +122,14 @@ def _redacted_name(scanner: Scanner, name: str) -> str:
     return _redacted_short_name(scanner, name) if len(name) < LONGEST_CACHED else scanner.redact(name)
 
 
+def _is_large(value: Any) -> bool:
+    """Say whether a value may hold more texts than a few, without counting them."""
+    if not issubclass(type(value), (dict, list, tuple)):
+        return False
+    members = dict.values(value) if issubclass(type(value), dict) else items_of(value)
+    return len(members) >= FEW_ASKED // 2 or any(type(member) in (dict, list) and member for member in members)
+
+
 def strings_in(value: Any) -> Iterator[str]:
     """Give the strings of a JSON value and the names of its members, in no order."""
     pending, seen = [value], set[int]()
@@ -207,7 +222,7 @@ class Redactor:
         self._frames: list[_Frame] = []
         self._active: set[int] = set()
         # A preview shows few of them.
-        if self._secrets and not self._bounded:
+        if self._secrets and not self._bounded and _is_large(value):
             self._places = self._scanner.places_of(strings_in(value))
         result = self._convert(value, slot)
         while self._frames:
