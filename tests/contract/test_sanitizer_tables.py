@@ -30,6 +30,9 @@ WRITTEN = {
     "a data frame": "   user       password\n0   bob     {}\n1   amy  {}\n",
     "a frame of lines": "┏━━━┳━━━┓\n┃ user ┃ password ┃\n┡━━━╇━━━┩\n│ bob │ {} │\n│ amy │ {} │\n└───┴───┘",
     "rows that name": "| Setting | Value |\n|---|---|\n| DB_PASSWORD | {} | x |\n| Host | db |\n| root password | {} |",
+    "HTML": "<table><tr><th>User</th><th class=x>Password</th></tr>\n<tr><td>bob</td><td>{}</td></tr>"
+    "<tr><td>amy</td><td><code>{}</code></td></tr></table>",
+    "HTML in capitals": "<TR><TH>Password</TH><TH>x</TH></TR><TR><TD>{}</TD></TR><TR><TD>{}</TD></TR></TABLE>",
     "German": "Benutzer;Kennwort\nbob;{}\namy;{}\n",
     "Japanese": "| ユーザー | パスワード |\n|---|---|\n| bob | {} |\n| amy | {} |\n",
     "Chinese": "用户,密码\nbob,{}\namy,{}\n",

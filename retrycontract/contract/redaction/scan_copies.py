@@ -151,9 +151,14 @@ def folded_copy(text: str) -> FoldedCopy:
         if "\\\\" in text:
             # Three before the letter are the sign that joins two lines, and the end of the first one.
             text = text.replace(r"\\\r\n", " " * 6)
-            text = _BREAKS.sub(lambda match: " " * 4 if match[0] == r"\\\n" else "\n".rjust(len(match[0])), text)
-        for letter in "nrt":
-            text = text.replace(f"\\{letter}", " \n")
+            text = _BREAKS.sub(
+                lambda match: (
+                    " " * 4 if match[0] == r"\\\n" else ("\t" if match[0][-1] == "t" else "\n").rjust(len(match[0]))
+                ),
+                text,
+            )
+        for letter, meant in (("n", " \n"), ("r", " \n"), ("t", " \t")):
+            text = text.replace(f"\\{letter}", meant)
     if "\n" in text:
         # In the command lines of Windows a caret or a backtick joins; here the end of a line may have been an escape.
         text = _joined_lines(text, (f" {sign}{end}" for sign in "^`" for end in (" \n \n", " \n", "\r\n", "\n")))

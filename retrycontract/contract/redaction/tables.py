@@ -14,6 +14,7 @@ from retrycontract.contract.redaction.field_names import SECRET_NAME, Assignment
 from retrycontract.contract.redaction.literals import SHORTEST_NOISE, Literal, is_secret_literal
 from retrycontract.contract.redaction.scan_copies import FOREIGN
 
+LONGEST_LINE, LONGEST_ROW, SHORTEST_VALUE = 2_000, 20_000, 3
 # A secret's name that fills a cell; whether it is one of a table shows by its line and those below.
 _NAMED = Head(rf"(?im)(?:^|[|,;\t\"]|  )[ \"'`*_]*(?:\w+ ){{0,3}}{SECRET_NAME}[ \"'`*_]*(?:[|,;\t\r]|  |$)")
 _RULE = re.compile(r"[|+: \t]*[-=]{2}[-=|+: \t\r]*")
@@ -21,12 +22,14 @@ _COLUMN, _APART = re.compile(r"[-=]{2,}"), re.compile(r"\S+(?: \S+)*")
 _NAME = re.compile(rf"[\w.$@/()#{FOREIGN}-]+(?: [\w.$@/()#{FOREIGN}-]+){{0,3}}")
 _QUOTED = re.compile(r'"[^"]*"')
 # What stands before a table that a string of JSON or of program text holds.
-_OPENING = re.compile(rf".*[:=(\[][ \t]*[\"'`](?=[\"'`]?[\w|*{FOREIGN}])")
+_OPENING = re.compile(rf".*[:=(\[][ \t]*[\"'`](?=[\"'`]?[ ]*[\w|*{FOREIGN}])")
 # Below the rows of a database.
 _COUNT = re.compile(r"\([0-9]+ rows?\)\r?")
+_HEADING = Head(rf"(?i)<th\b[^<>]*>(?:<[^<>]*>)?\s*(?:\w+ ){{0,3}}{SECRET_NAME}\s*(?:</\w+>)?\s*</th")
+_CELL = re.compile(r"(?i)<t[hd]\b[^<>]{0,400}>(?:\s*<[^<>]{0,400}>)*([^<>]*)")
+_ROW = re.compile(rf"(?is)<tr\b.{{0,{LONGEST_ROW}}}?(?=<tr\b|(</table\b)|\Z)")
 # What a cell's value is dressed in, quotes and the marks of code and of bold text; and what closes the text around it.
 _DRESS, _CLOSING = " \t\r\"'`*", "}])"
-LONGEST_LINE, SHORTEST_VALUE = 2_000, 3
 _NUMBERS, _CERTAIN = ("PIN", "OTP", "CVV", "SSN"), ("PASSWORD", "SECRET", "PRIVATE_KEY")
 
 
@@ -57,7 +60,7 @@ def find_in_tables(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         table = _table(header, next(lines, (0, ""))[1]) if start < at else None
         if table is None:
             continue
-        verdicts = {column: verdict for column, name in enumerate(table.names) if (verdict := judge(name)).mark}
+        verdicts = _secret_columns(table.names)
         if verdicts:
             allowance.look(start)
         for start, line in _lines(text, done) if verdicts else ():
@@ -86,7 +89,7 @@ def _lines(text: str, at: int) -> Iterator[tuple[int, str]]:
 def _table(header: str, below: str) -> _Table | None:
     """Say what table a line of names and the line below it begin, if one."""
     opening = _OPENING.match(header)
-    header = header[opening.end() if opening else 0 :].rstrip()
+    header, below = header[opening.end() if opening else 0 :].rstrip(), below.rstrip()
     if _RULE.fullmatch(below):
         if "|" in header:
             return _named(header, partial(_between, "|"), is_data="+" in below)
@@ -169,4 +172,30 @@ def _value(
         yield SecretSpan(literal.start, literal.end, mark)
 
 
-FINDERS = (Finder.of(_NAMED, find_in_tables),)
+def find_in_html(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find what the tables of HTML hold below a heading with the name of a secret."""
+    lowered, done = text.lower(), 0
+    for find in _HEADING.each(text):
+        at = find.span(0)[0]
+        begin = lowered.rfind("<tr", max(at - LONGEST_ROW, done), at)
+        header = _ROW.match(text, begin) if begin >= 0 else None
+        if header is None:
+            continue
+        done = header.end()
+        names = [cell[1].strip() for cell in _CELL.finditer(header[0])]
+        verdicts = _secret_columns(names)
+        for row in _ROW.finditer(text, done) if verdicts and not header[1] else ():
+            done = row.end()
+            cells = [(cell[1], cell.start(1)) for cell in _CELL.finditer(row[0])]
+            for column, verdict in verdicts.items():
+                if column < len(cells):
+                    yield from _value(cells[column], row.start(), names[column], verdict, allowance, False)
+            if row[1]:  # of the table
+                break
+
+
+def _secret_columns(names: list[str]) -> dict[int, NameVerdict]:
+    return {column: verdict for column, name in enumerate(names) if (verdict := judge(name)).mark}
+
+
+FINDERS = (Finder.of(_NAMED, find_in_tables), Finder.of(_HEADING, find_in_html))
