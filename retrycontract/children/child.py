@@ -36,6 +36,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, *, memory: int) -> None:
     """Answer until nobody asks any more."""
     with suppress(AttributeError, OSError):
         os.nice(NICENESS)
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))  # nor does one that wakes up interrupt them
     _job("judge")  # on a busy machine importing takes seconds, which must not be those of the first job
     _bound("RLIMIT_AS", memory)
     # A core dump would leave an agent's output on the disk.

@@ -306,6 +306,14 @@ def test_a_list_that_resembles_one_with_a_secret_stays(words: Any) -> None:
     assert SANITIZER.redact({"run": words}) == {"run": words}
 
 
+@pytest.mark.parametrize("unseen", ["\x07", "\x1b[0m", "\u200b", "\x85", "\u2028", "\x7f"])
+def test_what_nobody_sees_in_a_list_moves_no_mark(unseen: str) -> None:
+    words = ["docker", "login", "-u", f"a{unseen}b", "-p", SECRET, "x"]
+    assert SANITIZER.redact(words) == [*words[:5], "[REDACTED: PASSWORD]", "x"]
+    assert SANITIZER.redact(["sshpass", unseen, "-p", SECRET])[-1] == "[REDACTED: PASSWORD]"
+    assert SECRET not in str(SANITIZER.redact({"command": "mysql", "args": [f"-h{unseen}", f"-p{unseen}{SECRET}"]}))
+
+
 def test_of_a_list_only_the_secret_goes() -> None:
     mark = "[REDACTED: PASSWORD]"
     assert SANITIZER.redact(["mysql", "-uroot", f"-p{SECRET}", "db"]) == ["mysql", "-uroot", f"-p{mark}", "db"]

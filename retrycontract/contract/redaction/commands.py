@@ -212,7 +212,7 @@ def _identifies(text: str, find: Find, literal: Literal) -> bool:
 
 def one_word(text: str, *, is_first: bool) -> str:
     """Write an item of a list as one word of a command line of the same length."""
-    word = text.translate(_ONE_WORD) if len(text) > 1 else text
+    word = text.translate(_ONE_WORD) if len(text) > 1 or text.isspace() else text
     if word.startswith("-"):
         return word
     folder, slash, name = word.rpartition("/")

@@ -118,7 +118,7 @@ SURE_ENDING = (
 # `dbpassword`, `userauthtoken`: a word that ends so was written without a separator.
 _SECRET_ENDINGS = {
     "password": "PASSWORD", "passwd": "PASSWORD", "passphrase": "PASSWORD", "passcode": "PASSWORD",
-    "storepass": "PASSWORD", "keypass": "PASSWORD",
+    "storepass": "PASSWORD", "keypass": "PASSWORD", "passwort": "PASSWORD", "kennwort": "PASSWORD",
     "pwd": "PASSWORD", "secret": "SECRET", "token": "TOKEN", "apikey": "API_KEY", "accesskey": "ACCESS_KEY",
     "secretkey": "ACCESS_KEY", "privatekey": "PRIVATE_KEY", "connectionstring": "CONNECTION_STRING",
 }  # fmt: skip

@@ -326,20 +326,21 @@ def _told_words(lists: Sequence[Sequence[Any]], before: str = "") -> list[dict[i
         parts.append(f"{before} " if before else APART if number else "")
         places.append((number, -1))
         for index, word in enumerate(words[:MOST_ARGUMENTS]):
-            is_text = type(word) is str and len(word) <= LONGEST_WORD
-            parts.append(f"{commands.one_word(word, is_first=not index) if is_text else '_'} ")
+            copy = ascii_copy(word) if type(word) is str and len(word) <= LONGEST_WORD else "_"
+            parts.append(f"{commands.one_word(copy, is_first=not index)} ")
             places.append((number, index))
     told: list[dict[int, tuple[int, str]]] = [{} for _ in lists]
-    begins, line = list(accumulate(map(len, parts), initial=0)), ascii_copy("".join(parts))
-    for span in find(COMMAND_LINES, line):
+    begins = list(accumulate(map(len, parts), initial=0))
+    for span in find(COMMAND_LINES, "".join(parts)):
         first = last = bisect_right(begins, span.start) - 1
-        if span.end == len(line):  # of too many everything is taken, from one of them on
+        if span.end == begins[-1]:  # of too many everything is taken, from one of them on
             last = len(places) - 1
         for place in range(first, last + 1):
             number, index = places[place]
             # The word is the secret to its end, whatever a shell would make of the characters in it.
-            if index >= 0 and type(lists[number][index]) is str:
-                told[number].setdefault(index, (max(span.start - begins[place], 0), span.mark))
+            if index >= 0 and type(word := lists[number][index]) is str:
+                start = max(span.start - begins[place], 0) if len(parts[place]) == len(word) + 1 else 0  # else unseen
+                told[number].setdefault(index, (start, span.mark))
     return told
 
 
