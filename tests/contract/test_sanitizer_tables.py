@@ -33,6 +33,18 @@ WRITTEN = {
     "HTML": "<table><tr><th>User</th><th class=x>Password</th></tr>\n<tr><td>bob</td><td>{}</td></tr>"
     "<tr><td>amy</td><td><code>{}</code></td></tr></table>",
     "HTML in capitals": "<TR><TH>Password</TH><TH>x</TH></TR><TR><TD>{}</TD></TR><TR><TD>{}</TD></TR></TABLE>",
+    "CSV with an unnamed column": ",id,password\n0,1,{}\n1,2,{}\n",
+    "CSV with cells left empty": "id,,password\n1,,{}\n\t,,\n2,,{}\n",
+    "CSV with odd names": 'id,50%,"x, y",who is it?,password\n1,2,3,4,{}\n5,6,7,8,{}\n',
+    "CSV with a comment and a short row": "id,password\n# all of them\n1,{}\n2\n3,{}\n",
+    "CSV behind a blank line": "id,password\n\n1,{}\n2,{}\n",
+    "CSV of names and values": "key,value\nDB_PASSWORD,{}\nADMIN_PASSWORD,{}\n",
+    "sqlite3 with an empty cell": "name|password\n|{}\nbob|{}\n",
+    "psql with an empty cell": " id | password \n----+----------\n    | {}\n  1 | {}\n",
+    "psql, expanded": "-[ RECORD 1 ]---\nid       | 1\npassword | {}\n-[ RECORD 2 ]---\npassword | {}\n",
+    "Markdown with bars in cells": "| id | password |\n|---|---|\n| a \\| b | {} |\n| c | {} |\n",
+    "a quoted message": "> | id | password |\n> |---|---|\n> | 1 | {} |\n> | 2 | {} |\n",
+    "a comment": "# id,password\n# 1,{}\n# 2,{}\n",
     "German": "Benutzer;Kennwort\nbob;{}\namy;{}\n",
     "Japanese": "| ユーザー | パスワード |\n|---|---|\n| bob | {} |\n| amy | {} |\n",
     "Chinese": "用户,密码\nbob,{}\namy,{}\n",
@@ -52,6 +64,16 @@ OTHERS = (
     "SELECT name, password\nFROM users u1, roles r2\n",
     "cat password | grep bob\nls -l | sort -k2\n",
     " Column | Type \n--------+------\n password | text \n token | varchar2 \n",
+    "suite,pass,fail\nunit,4216,3\nslow,98.5%,1.5%\n",
+    "user,last_password_change\nbob,2024-02-11\n",
+    "| Secret | Use |\n|---|---|\n| NPM_TOKEN | CI |\n",
+    "id,word\n1,password\n2,abc123\n",
+    "kpasswd\t464/tcp\nsubmissions\t465/tcp\n",
+    "pt\tbase-passwd\t3.6.1\npt\tbash\t5.2.15-2+b8\n",
+    "| Spec | Auth |\n|---|---|\n| a | HMAC-SHA256 |\n",
+    "Password rules\n==============\n\nAt least 12 signs, 2 of them digits.\n",
+    "r'Login|Password|Token|'\nr'Name2|User3|Role4|'\n",
+    "| Login | Password |\n|---|---|\n| a | b |\n",
     "password   the password that is asked for\nuser2      the name of the user\n",
 )  # fmt: skip
 
@@ -76,6 +98,24 @@ def test_a_table_within_other_texts_is_hidden_as_well(name: str) -> None:
         shown = SANITIZER.redact_text(text)
         assert not any(secret in shown for secret in SECRETS), shown
     assert not any(secret in str(SANITIZER.redact({"content": table})) for secret in SECRETS)
+
+
+HEADINGS = (
+    "Wi-Fi Password", "Password:", "Password (initial)", "Password [plain]", "Password #1", "Username/Password",
+    "<b>Password</b>", "[Password](x)", "Api key (live)", "max(password)", "password for db", "Benutzerpasswort",
+    "用户密码", "初期パスワード", "비밀번호 (초기)", "Пароль пользователя", "Senha do usuário",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HEADINGS)
+def test_a_heading_may_say_more_than_the_name(name: str) -> None:
+    for text in (f"name,{name},city\nbob,aB3$xK9mQ2z,Rome\n", f"| {name} | x |\n|---|---|\n| aB3$xK9mQ2z | y |\n"):
+        assert "aB3$xK9mQ2z" not in SANITIZER.redact_text(text)
+
+
+@pytest.mark.parametrize("value", ["!Passw0rd", "(Passw0rd1", "[Passw0rd1", "Passw0rd1()", "hunter2.x", "Abc12.def"])
+def test_in_data_a_value_may_look_like_code(value: str) -> None:
+    assert value not in SANITIZER.redact_text(f"name,password,city\nbob,{value},Rome\n")
 
 
 @pytest.mark.parametrize("text", OTHERS)

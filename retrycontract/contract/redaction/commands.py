@@ -171,7 +171,7 @@ def find_passwords(head: Head, text: str, allowance: Allowance) -> Iterator[Secr
     """Find `sshpass -p value`, `mysql -pvalue`, netrc lines and their relatives."""
     for find in head.telling(text, allowance):
         literal = read_literal(text, find.span(2 if head is _IDENTIFIED else 1)[0])
-        if not literal or literal.is_placeholder or literal.is_word_of_code:
+        if not literal or literal.is_placeholder or literal.is_word_of_code or literal.text == "|":
             continue
         if head is _NETRC and METHOD.match(literal.text):
             continue

@@ -6,32 +6,55 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 
 from retrycontract.contract.redaction.commands import METHOD
-from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, compiled
-from retrycontract.contract.redaction.field_names import SECRET_NAME, Assignment, NameVerdict, judge
+from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, compiled, has_digit
+from retrycontract.contract.redaction.field_names import (
+    SECRET_NAME,
+    Assignment,
+    NameVerdict,
+    is_secret_name,
+    judge,
+    split_words,
+)
 from retrycontract.contract.redaction.literals import SHORTEST_NOISE, Literal, is_secret_literal
 from retrycontract.contract.redaction.scan_copies import FOREIGN
 
 LONGEST_LINE, LONGEST_ROW, SHORTEST_VALUE = 2_000, 20_000, 3
-# A secret's name that fills a cell; whether it is one of a table shows by its line and those below.
-_NAMED = Head(rf"(?im)(?:^|[|,;\t\"]|  )[ \"'`*_]*(?:\w+ ){{0,3}}{SECRET_NAME}[ \"'`*_]*(?:[|,;\t\r]|  |$)")
+LEAST_DIGITS, LONG_WORD = 6, 16
+_TYPE = re.compile(r"\w+\([0-9, ]*\)|(?i:(?:var)?char|int|float|utf)\d*(?:mb\d)?")
+# A secret's name in a cell; whether it is one of a table shows by its line and those below.
+_NAMED = Head(rf"(?im)(?:^|[|,;\t\"]|  )[^|,;\t\n=]{{0,24}}?{SECRET_NAME}[^|,;\t\n=]{{0,24}}(?:[|,;\t\r]|  |$)")
 _RULE = re.compile(r"[|+: \t]*[-=]{2}[-=|+: \t\r]*")
+_SIGNS = re.compile(r"[|,;\t]| {2,}")
 _COLUMN, _APART = re.compile(r"[-=]{2,}"), re.compile(r"\S+(?: \S+)*")
-_NAME = re.compile(rf"[\w.$@/()#{FOREIGN}-]+(?: [\w.$@/()#{FOREIGN}-]+){{0,3}}")
+# What heads a column: no code, no number, and no statement.
+_PLAIN_NAME = r"[^(){}\[\]=<>:/.;!]"
+_NAME = re.compile(
+    rf"{_PLAIN_NAME}{{0,60}}(?:/{_PLAIN_NAME}{{1,30}})?(?:[(\[<][^(){{}}\[\]=<>]{{0,40}}[)\]>]{_PLAIN_NAME}{{0,20}})*:?"
+)
+_NO_NAME = re.compile(
+    r"[0-9.,:+/-]+|[0-9]+[/.:,-].*"
+    r"|(?i:(?:select|from|insert|update|where|group|order|import|return|def|class|var|let|const)[ ].*)"
+)
 _QUOTED = re.compile(r'"[^"]*"')
-# What stands before a table that a string of JSON or of program text holds.
-_OPENING = re.compile(rf".*[:=(\[][ \t]*[\"'`](?=[\"'`]?[ ]*[\w|*{FOREIGN}])")
+# What stands before a table that a string of JSON or of program text holds, and before each line of a quoted one.
+_OPENING = re.compile(rf".*[:=(\[][ \t]*[\"'`](?=[\"'`]?[ ]*[\w|*,;#>{FOREIGN}])")
+_MARGIN = re.compile(r"[ \t]*(?:(?:[>#*]|//|--)[ \t]+)+")
 # Below the rows of a database.
 _COUNT = re.compile(r"\([0-9]+ rows?\)\r?")
-_HEADING = Head(rf"(?i)<th\b[^<>]*>(?:<[^<>]*>)?\s*(?:\w+ ){{0,3}}{SECRET_NAME}\s*(?:</\w+>)?\s*</th")
+_HEADING = Head(rf"(?i)<th\b[^<>]*>(?:<[^<>]*>)?[^<>]{{0,24}}?{SECRET_NAME}[^<>]{{0,24}}(?:</\w+>)?\s*</th")
 _CELL = re.compile(r"(?i)<t[hd]\b[^<>]{0,400}>(?:\s*<[^<>]{0,400}>)*([^<>]*)")
 _ROW = re.compile(rf"(?is)<tr\b.{{0,{LONGEST_ROW}}}?(?=<tr\b|(</table\b)|\Z)")
 # What a cell's value is dressed in, quotes and the marks of code and of bold text; and what closes the text around it.
 _DRESS, _CLOSING = " \t\r\"'`*", "}])"
 _NUMBERS, _CERTAIN = ("PIN", "OTP", "CVV", "SSN"), ("PASSWORD", "SECRET", "PRIVATE_KEY")
-
+_MILD = ("SESSION", "TOKEN", "COOKIE", "CREDENTIAL", "AUTHORIZATION")
+# Numbers, shares, versions, dates and times; a reference to a safe.
+_PLAIN = re.compile(r"[-+0-9.,:%/ ]+(?:[TZ][0-9:.Z+-]*)?|[0-9]+/[a-z]+|op://.*")
+_NO_CODE, _NO_PAIR = frozenset("|(=`"), frozenset(f"( {FOREIGN}")
+MOST_WORDS, MOST_MISFITS = 4, 2
 
 Cells = Sequence[tuple[str, int]]  # what stands in each, and where that begins in its line
 Cut = Callable[[str], Cells]
@@ -48,33 +71,63 @@ class _Table:
 
 def find_in_tables(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find what columns and rows with the name of a secret hold: of CSV, Markdown, and what databases print."""
-    written, search, done = text.encode(), compiled(_NAMED.pattern).search, 0
+    written, search, done = text.encode(), compiled(_NAMED.pattern, captures=False).search, 0
     while match := search(written, done):
         at = match.end() - 1  # where it begins, the line before may end
         earliest = max(at - LONGEST_LINE, done)
         begin = text.rfind("\n", earliest, at) + 1 or (earliest if earliest == 0 or text[earliest - 1] == "\n" else at)
-        lines = _lines(text, begin)
-        start, header = next(lines, (at + LONGEST_LINE, ""))
+        start, header = next(_lines(text, begin), (at + LONGEST_LINE, ""))
         done = start + len(header) + 1
-        yield from _beside_name(start, header, allowance)
-        table = _table(header, next(lines, (0, ""))[1]) if start < at else None
-        if table is None:
+        if not _secret_columns(_SIGNS.split(header)):
             continue
-        verdicts = _secret_columns(table.names)
-        if verdicts:
+        opening = found.end() if (found := _OPENING.match(header)) else 0
+        margin = found.end() - opening if (found := _MARGIN.match(header, opening)) else 0
+        header, start = header[opening + margin :], start + opening + margin
+        if "=" in header or start > at:
+            continue
+        below = next(
+            (line for _, line in islice(_lines(text, done, margin), 2) if line.strip() and line[:1] != "#"), ""
+        )
+        table = _table(header, below)
+        if not _RULE.fullmatch(below) or header.count("|") < 4:  # else it heads columns
+            yield from _beside_name(start, header, allowance)
+        verdicts = _secret_columns(table.names) if table else {}
+        if table and verdicts:
             allowance.look(start)
-        for start, line in _lines(text, done) if verdicts else ():
-            cells = table.cut(line)
-            is_row = len(cells) == len(table.names) or (table.is_data and len(cells) > len(table.names))
-            if _COUNT.fullmatch(line) or not (is_row or _RULE.fullmatch(line)):
-                break
-            done = start + len(line) + 1
-            for column, verdict in verdicts.items() if is_row else ():
-                yield from _value(cells[column], start, table.names[column], verdict, allowance, table.is_data)
+            for end, span in _below_names(text, done, margin, table, verdicts, allowance):
+                done = end
+                if span:
+                    yield span
 
 
-def _lines(text: str, at: int) -> Iterator[tuple[int, str]]:
-    """Give the lines from one on, each with where it begins, up to one that is too long for a table."""
+def _below_names(
+    text: str, at: int, margin: int, table: _Table, verdicts: dict[int, NameVerdict], allowance: Allowance
+) -> Iterator[tuple[int, SecretSpan | None]]:
+    """Give the secrets of a table's rows, each with where its line ends, and that of each line of the table."""
+    misfits = 0
+    for start, line in _lines(text, at, margin):
+        cells = table.cut(line)
+        more = len(cells) - len(table.names)
+        if _COUNT.fullmatch(line):
+            return
+        if more == 0 or (more > 0 and table.is_data):
+            misfits = 0
+            for column, verdict in verdicts.items():
+                cell, begin = cells[column]
+                if more and "|" in line:  # which a value may hold
+                    cell = line[begin : cells[column + more][1] + len(cells[column + more][0])]
+                for span in _value((cell, begin), start, table.names[column], verdict, allowance, table.is_data):
+                    yield start + len(line) + 1, span
+        elif not _RULE.fullmatch(line):
+            misfits += 1
+            is_blank = not line.strip() and start > at + margin
+            if is_blank or misfits > MOST_MISFITS * table.is_data:
+                return
+        yield start + len(line) + 1, None
+
+
+def _lines(text: str, at: int, margin: int = 0) -> Iterator[tuple[int, str]]:
+    """Give the lines from one on, each with where it begins behind the margin, up to one too long for a table."""
     while at < len(text):
         end = text.find("\n", at, at + LONGEST_LINE)
         if end < 0:
@@ -82,28 +135,33 @@ def _lines(text: str, at: int) -> Iterator[tuple[int, str]]:
                 return
             end = len(text)
         if text[at:end] != " ":  # of an end of a line that is written as `\\r\\n`
-            yield at, text[at:end]
+            begin = min(at + margin, end)
+            yield begin, text[begin:end]
         at = end + 1
 
 
 def _table(header: str, below: str) -> _Table | None:
     """Say what table a line of names and the line below it begin, if one."""
-    opening = _OPENING.match(header)
-    header, below = header[opening.end() if opening else 0 :].rstrip(), below.rstrip()
+    header, below = header.rstrip(), below.rstrip()
+    is_framed = header.lstrip()[:1] == "|"
     if _RULE.fullmatch(below):
         if "|" in header:
-            return _named(header, partial(_between, "|"), is_data="+" in below)
-        return _named(header, partial(_below, [column.start() for column in _COLUMN.finditer(below)]), is_data=True)
-    if sign := next((sign for sign in "\t;,|" if sign in header), None):
-        if below.count(sign) < header.count(sign):  # as behind most lines of code
+            return _named(header, partial(_between, "|", is_framed=is_framed), is_data="+" in below)
+        starts = [column.start() for column in _COLUMN.finditer(below)]
+        # One column alone is a title that is underlined, unless a database has put a blank before it.
+        return _named(header, partial(_below, starts), is_data=True) if len(starts) > 1 or header[:1] == " " else None
+    if sign := next((sign for sign in "\t;,|" if sign in header.strip()), None):
+        if below.count(sign) < header.count(sign) and '"' not in header:  # as behind most lines of code
             return None
-        table = _named(header, partial(_between, sign), is_data=True)
+        table = _named(header, partial(_between, sign, is_framed=is_framed), is_data=" " not in header.strip())
         first = table.cut(below)
         # A line of code or prose has commas as well, and blanks in what would be its cells.
-        is_code = any(" " in cell and ("(" in cell or sign == "|") for cell, _ in first)
-        if len(first) >= len(table.names) > 1 and not is_code and all(map(_NAME.fullmatch, table.names)):
-            return replace(table, is_data=" " not in header)
-        return None
+        is_code = any(" " in cell.strip() and ("(" in cell or sign == "|") for cell, _ in first) or "'" in header
+        is_code |= sign == "|" and ('"' in header or "'" in below or not all(table.names))
+        is_prose = not table.is_data and not all(table.names)
+        is_headed = all(_NAME.fullmatch(name) and not _NO_NAME.fullmatch(name) for name in table.names)
+        is_wide = len(first) >= len(table.names) and sum(map(bool, table.names)) > 1
+        return table if is_wide and is_headed and not (is_code or is_prose) else None
     is_loud, is_frame = header.isupper(), header[:1] == " "
     if not is_loud and not is_frame:
         return None
@@ -120,13 +178,13 @@ def _named(header: str, cut: Cut, *, is_data: bool) -> _Table:
     return _Table([cell.strip(_DRESS) for cell, _ in cut(header)], cut, is_data)
 
 
-def _between(sign: str, line: str) -> Cells:
-    """Cut a line at the signs outside of quotes."""
+def _between(sign: str, line: str, *, is_framed: bool) -> Cells:
+    """Cut a line at the signs that are neither quoted nor escaped; framed it begins and ends with one."""
     masked = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), line) if '"' in line else line
-    parts = masked.split(sign)
+    parts = masked.replace(f"\\{sign}", "__").split(sign)
     places = [0, *accumulate(len(part) + 1 for part in parts)]
     cells = [(line[start : end - 1], start) for start, end in pairwise(places)]
-    if sign == "|" and line.lstrip().startswith(sign):  # which then stands around the row as well
+    if sign == "|" and is_framed:
         return cells[1 : None if cells[-1][0].strip(_DRESS + _CLOSING) else -1]
     return cells
 
@@ -142,11 +200,23 @@ def _below(starts: list[int], line: str) -> Cells:
 
 
 def _beside_name(start: int, line: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find the value in the second cell of a row, where the first names it."""
-    if line.lstrip()[:1] == "|" and len(cells := _between("|", line)) > 1:
-        name, value = cells[0][0].strip(_DRESS), cells[1]
-        if (verdict := judge(name)).mark and not METHOD.match(value[0].strip(_DRESS)):
-            yield from _value(value, start, name, verdict, allowance, False)
+    """Find the value in the cell behind the one that names it: in a frame, or in a line of two cells."""
+    is_framed = line.lstrip()[:1] == "|"
+    sign = "|" if is_framed or " | " in line else next((sign for sign in "\t;," if sign in line), None)
+    if sign is None or (sign != "|" and not _NO_PAIR.isdisjoint(line.strip())):
+        return
+    cells = _between(sign, line, is_framed=is_framed)
+    for (name, _), value in pairwise(cells) if is_framed or len(cells) == 2 else ():
+        if verdict := _secret_columns([name.strip(_DRESS)]).get(0):
+            yield from _value(value, start, name.strip(_DRESS), verdict, allowance, False)
+            return
+
+
+def _secret_columns(names: list[str]) -> dict[int, NameVerdict]:
+    return {
+        column: verdict for column, name in enumerate(names)
+        if name and (verdict := judge(name)).mark and len(name.split()) <= MOST_WORDS
+    }  # fmt: skip
 
 
 def _value(
@@ -155,19 +225,31 @@ def _value(
     written, at = cell
     bare = written.lstrip(_DRESS)
     text = bare.rstrip(_DRESS).rstrip(_CLOSING).rstrip(_DRESS)
-    mark = verdict.mark or ""
-    if (
-        len(text) < SHORTEST_VALUE
-        or not any(map(str.isalnum, text))
-        or (mark in _NUMBERS and not (text.isdigit() and len(text) >= 4))
+    mark, place = verdict.mark or "", start + at + len(written) - len(bare)
+    # What stands in quotes or is called code is a value, whatever it looks like.
+    literal = Literal(
+        text, place, place + len(text), quoted=(is_data and mark in _CERTAIN) or written.strip()[:1] == "`"
+    )
+    if len(text) < SHORTEST_VALUE or not any(map(str.isalnum, text)):
+        return
+    if " " in text and not (literal.quoted and has_digit(text) and _NO_CODE.isdisjoint(text)):
+        return
+    if mark in _NUMBERS and not (text.isdigit() and len(text) >= 4):
+        return
+    is_number = bool(_PLAIN.fullmatch(text)) and not (text.isdigit() and len(text) >= LEAST_DIGITS)
+    if (is_number and mark not in _NUMBERS) or is_secret_name(text):
+        return
+    is_plain = text.isalpha() or text.isdigit()
+    if (not is_data or split_words(name)[-1:] in (("pass",), ("pw",))) and (
+        is_plain or METHOD.match(text) or _TYPE.fullmatch(text)
     ):
         return
-    if mark not in _CERTAIN and (len(text) < SHORTEST_NOISE or not any(map(str.isalpha, text))):
+    if mark not in _CERTAIN and (len(text) < SHORTEST_NOISE or text.isdigit() or METHOD.match(text)):
         return
-    place = start + at + len(written) - len(bare)
-    literal = Literal(text, place, place + len(text), quoted=" " in text)
+    if mark in _MILD and not (literal.is_noise or literal.is_dense or len(text) >= LONG_WORD):
+        return
     beside = Assignment(name, ":", spaced=True, starts_line=is_data)
-    if (is_data or not literal.quoted) and is_secret_literal(literal, verdict, beside, allowance):
+    if is_secret_literal(literal, verdict, beside, allowance):
         allowance.spend(place)
         yield SecretSpan(literal.start, literal.end, mark)
 
@@ -192,10 +274,6 @@ def find_in_html(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
                     yield from _value(cells[column], row.start(), names[column], verdict, allowance, False)
             if row[1]:  # of the table
                 break
-
-
-def _secret_columns(names: list[str]) -> dict[int, NameVerdict]:
-    return {column: verdict for column, name in enumerate(names) if (verdict := judge(name)).mark}
 
 
 FINDERS = (Finder.of(_NAMED, find_in_tables), Finder.of(_HEADING, find_in_html))
