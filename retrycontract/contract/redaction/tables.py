@@ -21,9 +21,10 @@ from retrycontract.contract.redaction.field_names import (
 from retrycontract.contract.redaction.literals import SHORTEST_NOISE, Literal, is_secret_literal
 from retrycontract.contract.redaction.scan_copies import FOREIGN
 
-LONGEST_LINE, LONGEST_ROW, SHORTEST_VALUE = 2_000, 20_000, 3
-LEAST_DIGITS, LONG_WORD = 6, 16
-_TYPE = re.compile(r"\w+\([0-9, ]*\)|(?i:(?:var)?char|int|float|utf)\d*(?:mb\d)?")
+LONGEST_LINE, LONGEST_ROW = 2_000, 20_000  # characters
+SHORTEST_VALUE, LEAST_DIGITS, LONG_WORD = 3, 6, 16
+MOST_WORDS = 4  # of a name
+MOST_MISFITS = 2  # lines in a row, within data, that are none of the table: a comment, a row that is cut off
 # A secret's name in a cell; whether it is one of a table shows by its line and those below.
 _NAMED = Head(rf"(?im)(?:^|[|,;\t\"]|  )[^|,;\t\n=]{{0,24}}?{SECRET_NAME}[^|,;\t\n=]{{0,24}}(?:[|,;\t\r]|  |$)")
 _RULE = re.compile(r"[|+: \t]*[-=]{2}[-=|+: \t\r]*")
@@ -53,8 +54,8 @@ _NUMBERS, _CERTAIN = ("PIN", "OTP", "CVV", "SSN"), ("PASSWORD", "SECRET", "PRIVA
 _MILD = ("SESSION", "TOKEN", "COOKIE", "CREDENTIAL", "AUTHORIZATION")
 # Numbers, shares, versions, dates and times; a reference to a safe.
 _PLAIN = re.compile(r"[-+0-9.,:%/ ]+(?:[TZ][0-9:.Z+-]*)?|[0-9]+/[a-z]+|op://.*")
+_TYPE = re.compile(r"\w+\([0-9, ]*\)|(?i:(?:var)?char|int|float|utf)\d*(?:mb\d)?")
 _NO_CODE, _NO_PAIR = frozenset("|(=`"), frozenset(f"( {FOREIGN}")
-MOST_WORDS, MOST_MISFITS = 4, 2
 
 Cells = Sequence[tuple[str, int]]  # what stands in each, and where that begins in its line
 Cut = Callable[[str], Cells]
@@ -226,32 +227,36 @@ def _value(
     bare = written.lstrip(_DRESS)
     text = bare.rstrip(_DRESS).rstrip(_CLOSING).rstrip(_DRESS)
     mark, place = verdict.mark or "", start + at + len(written) - len(bare)
-    # What stands in quotes or is called code is a value, whatever it looks like.
-    literal = Literal(
-        text, place, place + len(text), quoted=(is_data and mark in _CERTAIN) or written.strip()[:1] == "`"
-    )
-    if len(text) < SHORTEST_VALUE or not any(map(str.isalnum, text)):
-        return
-    if " " in text and not (literal.quoted and has_digit(text) and _NO_CODE.isdisjoint(text)):
-        return
-    if mark in _NUMBERS and not (text.isdigit() and len(text) >= 4):
-        return
-    is_number = bool(_PLAIN.fullmatch(text)) and not (text.isdigit() and len(text) >= LEAST_DIGITS)
-    if (is_number and mark not in _NUMBERS) or is_secret_name(text):
-        return
-    is_plain = text.isalpha() or text.isdigit()
-    if (not is_data or split_words(name)[-1:] in (("pass",), ("pw",))) and (
-        is_plain or METHOD.match(text) or _TYPE.fullmatch(text)
-    ):
-        return
-    if mark not in _CERTAIN and (len(text) < SHORTEST_NOISE or text.isdigit() or METHOD.match(text)):
-        return
-    if mark in _MILD and not (literal.is_noise or literal.is_dense or len(text) >= LONG_WORD):
-        return
+    # In data, and where it is called code, a value may look like code.
+    is_value = (is_data and mark in _CERTAIN) or written.strip()[:1] == "`"
+    literal = Literal(text, place, place + len(text), quoted=is_value)
+    is_strict = not is_data or split_words(name)[-1:] in (("pass",), ("pw",))
     beside = Assignment(name, ":", spaced=True, starts_line=is_data)
-    if is_secret_literal(literal, verdict, beside, allowance):
+    may_be = _may_be(literal, mark) and not (is_strict and _is_ordinary(text))
+    if may_be and is_secret_literal(literal, verdict, beside, allowance):
         allowance.spend(place)
         yield SecretSpan(literal.start, literal.end, mark)
+
+
+def _may_be(literal: Literal, mark: str) -> bool:
+    """Say whether a cell may hold a secret of that kind, rather than a number, a date, prose or the name of one."""
+    text = literal.text
+    if len(text) < SHORTEST_VALUE or not any(map(str.isalnum, text)) or is_secret_name(text):
+        return False
+    if " " in text and not (literal.quoted and has_digit(text) and _NO_CODE.isdisjoint(text)):
+        return False
+    if mark in _NUMBERS:
+        return text.isdigit() and len(text) >= 4
+    if _PLAIN.fullmatch(text) and not (text.isdigit() and len(text) >= LEAST_DIGITS):
+        return False
+    if mark not in _CERTAIN and (len(text) < SHORTEST_NOISE or text.isdigit() or METHOD.match(text)):
+        return False
+    return mark not in _MILD or literal.is_noise or literal.is_dense or len(text) >= LONG_WORD
+
+
+def _is_ordinary(text: str) -> bool:
+    """Say whether it is a word or a number, a method or a type, as documents have them in such columns."""
+    return text.isalpha() or text.isdigit() or bool(METHOD.match(text) or _TYPE.fullmatch(text))
 
 
 def find_in_html(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
