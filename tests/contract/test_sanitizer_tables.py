@@ -44,6 +44,7 @@ WRITTEN = {
     "psql, expanded": "-[ RECORD 1 ]---\nid       | 1\npassword | {}\n-[ RECORD 2 ]---\npassword | {}\n",
     "Markdown with bars in cells": "| id | password |\n|---|---|\n| a \\| b | {} |\n| c | {} |\n",
     "a quoted message": "> | id | password |\n> |---|---|\n> | 1 | {} |\n> | 2 | {} |\n",
+    "numbered lines": "     9\tid,password\n    10\t1,{}\n    11\t2,{}\n",
     "a comment": "# id,password\n# 1,{}\n# 2,{}\n",
     "German": "Benutzer;Kennwort\nbob;{}\namy;{}\n",
     "Japanese": "| ユーザー | パスワード |\n|---|---|\n| bob | {} |\n| amy | {} |\n",
@@ -131,3 +132,22 @@ def test_a_table_ends_where_its_rows_end() -> None:
 def test_of_a_long_table_nothing_is_shown_that_was_not_judged() -> None:
     rows = "".join(f"user{number},hunter{number}two\n" for number in range(20_000))
     assert "hunter" not in SANITIZER.redact_text(f"user,password\n{rows}")
+
+
+@pytest.mark.parametrize("mark", ["password", "API key", "Kennwort"])
+def test_the_first_row_of_a_sheet_names_its_columns(mark: str) -> None:
+    sheet = {"range": "A1", "values": [["user", mark, "role"], ["bob", "hunter2two", "admin"], ["amy", "Winter"]]}
+    rows = SANITIZER.redact(sheet)["values"]
+    assert rows[0] == ["user", mark, "role"]
+    assert "hunter2two" not in str(rows)
+    assert "Winter" not in str(rows)
+    assert [row[0] for row in rows] == ["user", "bob", "amy"]
+    assert rows[1][2] == "admin"
+
+
+@pytest.mark.parametrize("rows", [
+    [["token", "count"], ["the", 5123456], ["of", 31]], [["password"]], [["user", "password"]], ["password", ["x"]],
+    [["word", "kind"], ["password", "noun"], ["secret", "noun"]], [[], []], [["password", "x"], ["y"]],
+])  # fmt: skip
+def test_rows_without_the_name_of_a_secret_above_them_stay(rows: list[object]) -> None:
+    assert SANITIZER.redact({"values": rows}) == {"values": rows}

@@ -127,6 +127,18 @@ def _marked(
 LONGEST_COLUMN = 120
 
 
+def headed_columns(items: list[Any]) -> tuple[str | None, ...]:
+    """Give the marks of the columns of a list of rows, of which the first one names them, as in a sheet."""
+    first, second = items[:2] if len(items) > 1 else ((), ())
+    if not all(issubclass(type(row), (list, tuple)) and row for row in (first, second)) or len(first) != len(second):
+        return ()
+    named = (
+        judge(name).mark if type(name) is str and len(name) <= LONGEST_COLUMN else None for name in items_of(first)
+    )
+    marks = tuple(mark if mark in _CHANGEABLE else None for mark in named)
+    return marks if any(marks) else ()
+
+
 def _bound_names(query: str) -> list[str]:
     """Give of each value that a statement takes the column that it is for, as far as that can be told."""
     names: dict[int, str] = {}

@@ -40,9 +40,9 @@ _NO_NAME = re.compile(
     r"|(?i:(?:select|from|insert|update|where|group|order|import|return|def|class|var|let|const)[ ].*)"
 )
 _QUOTED = re.compile(r'"[^"]*"')
-# What stands before a table that a string of JSON or of program text holds, and before each line of a quoted one.
+# What stands before a table in a string of JSON or of program text, and before each line of a quoted or numbered one.
 _OPENING = re.compile(rf".*[:=(\[][ \t]*[\"'`](?=[\"'`]?[ ]*[\w|*,;#>{FOREIGN}])")
-_MARGIN = re.compile(r"[ \t]*(?:(?:[>#*]|//|--)[ \t]+)+")
+_MARGIN = re.compile(r"[ \t]*(?:(?:[>#*]|//|--|[0-9]{1,6} ?\t)[ \t]*(?<=[ \t]))+")
 # Below the rows of a database.
 _COUNT = re.compile(r"\([0-9]+ rows?\)\r?")
 _HEADING = Head(rf"(?i)<th\b[^<>]*>(?:<[^<>]*>)?[^<>]{{0,24}}?{SECRET_NAME}[^<>]{{0,24}}(?:</\w+>)?\s*</th")

@@ -14,7 +14,7 @@ from retrycontract.contract.redaction.credentials import is_card_number
 from retrycontract.contract.redaction.field_names import is_telling_key, judge, word_set
 from retrycontract.contract.redaction.foreign import MARK, as_json, is_mark, items_of, plain_text, without_marks
 from retrycontract.contract.redaction.literals import Literal
-from retrycontract.contract.redaction.neighbours import paired_values, spellings_of
+from retrycontract.contract.redaction.neighbours import headed_columns, paired_values, spellings_of
 from retrycontract.contract.redaction.scanner import (
     BALANCED,
     FEW_ASKED,
@@ -320,15 +320,16 @@ class Redactor:
             shown = (*range(SHOWN_ITEMS), len(items) - 1)
         words = [as_json(item) for item in items[:MOST_ARGUMENTS]] if self._secrets else []
         secret = redacted_words(words, slot.program) if str in map(type, words) else {}
-        columns = slot.columns
+        columns = slot.columns or (headed_columns(items) if self._secrets else ())
+        heads = 0 if slot.columns else 1  # rows that only name the columns
         slot = replace(slot, program="", columns=()) if slot.program or columns else slot
         for index in shown:
             child, child_slot = secret.get(index, as_json(items[index])), slot
             if self._marked:
                 child_slot = self._with_mark(replace(slot, pointer=f"{slot.pointer}/{index}"))
-            if columns and issubclass(type(child), (list, tuple)):
+            if columns and index >= heads and issubclass(type(child), (list, tuple)):
                 child_slot = replace(child_slot, columns=columns)
-            elif index < len(columns):
+            elif not heads and index < len(columns):
                 child_slot = child_slot.named(columns[index])
             if index and self._secrets:
                 child_slot = child_slot.named(flagged(as_json(items[index - 1]), child, alone=len(items) == 2))
