@@ -150,9 +150,33 @@ class Mount:
             return
         module, visitor = door
         # In a thread: it takes most of a second, which every other request would wait.
-        found = getattr(await asyncio.to_thread(import_module, module), visitor)
+        found = getattr(await asyncio.to_thread(_door, module), visitor)
         visit = found(self._app, scope, is_closing=self._is_closing)
         await visit.serve(receive, send, max_body_bytes=self._max_body_bytes)
+
+
+def _door(module: str) -> ModuleType:
+    found = import_module(module)
+    _charge_for_reading()
+    return found
+
+
+def _charge_for_reading() -> None:
+    # Imported when used: it brings a client.
+    from retrycontract.mcp.visiting import charge_with
+
+    charge_with(_charge)
+
+
+def _charge(token: str, seconds: float) -> None:
+    from retrycontract.usecases.counts.keep_count import charge_reading  # models: only once Django is set up
+
+    try:
+        charge_reading(token, seconds, now=timezone.now())
+    except DatabaseError:
+        logger.warning("The database did not answer for what reading took")
+    finally:
+        connection.close()
 
 
 def _look() -> dict[str, Any]:
@@ -188,6 +212,7 @@ def _with_proxy(app: Any) -> Any:
     from retrycontract.proxy.contracts import JudgingSettings
     from retrycontract.proxy.judged import ProxySettings
 
+    _charge_for_reading()
     judging = JudgingSettings(mode=service.proxy_mode, configuration=settings.CONTRACT)
     upstreams = dict(upstream.split("=", 1) for upstream in service.proxy_upstreams)
     return ProxyMount(app, upstreams, ProxySettings(judging=judging, wait=service.proxy_wait_seconds))

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
+from time import thread_time
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
@@ -43,6 +44,21 @@ _scan: Callable[[str, int, bool], tuple[str, int]] = _decoder.scanstring
 asker: ContextVar[bytes] = ContextVar("asker", default=b"")
 _readers = ThreadPoolExecutor(2, "retrycontract-reading")
 _reading = WeakValueDictionary[Hashable, asyncio.Lock]()
+_charges: list[Callable[[str, float], None]] = []
+
+
+def charge_with(charge: Callable[[str, float], None]) -> None:
+    """Have `charge` told of what long texts took to read: the key that they came with, and processor seconds."""
+    _charges[:] = [charge]
+
+
+def _charged(work: Callable[..., Result], key: bytes, *given: Any) -> Result:
+    begun = thread_time()
+    try:
+        return work(*given)
+    finally:
+        for charge in _charges:
+            charge(key.decode("latin-1").rpartition(" ")[2], thread_time() - begun)
 
 
 async def aside(work: Callable[..., Result], text: str | bytes, *more: Any) -> Result:
@@ -51,7 +67,7 @@ async def aside(work: Callable[..., Result], text: str | bytes, *more: Any) -> R
         return work(text, *more)
     loop = asyncio.get_running_loop()
     async with _reading.setdefault((loop, asker.get()), asyncio.Lock()):
-        return await loop.run_in_executor(_readers, work, text, *more)
+        return await loop.run_in_executor(_readers, _charged, work, asker.get(), text, *more)
 
 
 def most_values(text: str | bytes) -> int:

@@ -27,7 +27,7 @@ from retrycontract.proxy.exchange import ExchangeReport
 from retrycontract.proxy.judged import Doorway, JudgedRequest, ProxySettings, relay
 from retrycontract.proxy.openai_chat import OpenAIChat
 from retrycontract.proxy.openai_responses import OpenAIResponses
-from retrycontract.proxy.upstream import Upstream, UpstreamError
+from retrycontract.proxy.upstream import Headers, Upstream, UpstreamError
 from retrycontract.proxy.visit import BusyError, ClientVisit, RequestTooLargeError, Room
 from retrycontract.proxy.wire import Wire, openai_error
 
@@ -184,6 +184,14 @@ class AdmittedProxy:
             await self.client.close()
 
 
+class NotAdmittedError(Exception):
+    """Raised for a key that may not ask, or not for now: `status` and `headers` say which."""
+
+    def __init__(self, status: int = 401, reason: str = NO_KEY, headers: Headers = ()) -> None:
+        self.status, self.headers = status, headers
+        super().__init__(reason)
+
+
 class ProxyMount:
     """Hand what is below `/proxy/` to a proxy, everything else to the application, which is also the desk's API."""
 
@@ -208,9 +216,10 @@ class ProxyMount:
             return
         ASKING.set(scope)
         asker.set(visit.header(KEY).encode())
-        admitted = await self._admit(name, visit.header(KEY))
-        if admitted is None:
-            await visit.answer(401, openai_error(401, NO_KEY))
+        try:
+            admitted = await self._admit(name, visit.header(KEY))
+        except NotAdmittedError as refused:
+            await visit.answer(refused.status, openai_error(refused.status, str(refused)), headers=refused.headers)
             return
         below, raw = len(PATH) + len(name), scope.get("raw_path") or scope["path"].encode()
         if not raw.startswith(
@@ -226,18 +235,23 @@ class ProxyMount:
             admitted.users -= 1
             await admitted.close_behind_the_last()
 
-    async def _admit(self, name: str, key: str) -> AdmittedProxy | None:
+    async def _admit(self, name: str, key: str) -> AdmittedProxy:
         if not key.isascii() or not key.isprintable() or not key or " " in key:
-            return None
+            raise NotAdmittedError
         now, place = asyncio.get_running_loop().time(), hashlib.sha256(f"{name} {key}".encode()).digest()
         admitted = self._admitted.get(place)
         if admitted is not None and now - admitted.checked_at < CHECKED_SECONDS:
             return admitted
         async with httpx2.AsyncClient(transport=self._transport) as http:
             answer = await http.get(f"{HERE}/api/v1/calls?limit=1", headers={"Authorization": f"Bearer {key}"})
-        if answer.status_code not in (200, 403):  # a key that may not read may submit all the same
+        if answer.status_code == 401:
             await self._dismiss(place)
-            return None
+            raise NotAdmittedError
+        if answer.status_code not in (200, 403):  # a key that may not read may submit all the same
+            # Clients ask again after most of these, and not after a 401.
+            after = answer.headers.get("retry-after", "").encode()
+            headers = [(b"retry-after", after)] if after else []
+            raise NotAdmittedError(max(400, answer.status_code), _detail_of(answer), headers)
         while place not in self._admitted and len(self._admitted) >= MAX_PROXIES:
             await self._dismiss(next(iter(self._admitted)))
         admitted = self._admitted.get(place)  # another request may have made, or dismissed, it meanwhile
@@ -263,3 +277,10 @@ class ProxyMount:
         outer = {name: scope[name] for name in ("scheme", "client", "server") if name in scope}
         mine = [pair for pair in inner["headers"] if not pair[0].startswith(HANDED_ON[:3])]
         await self._app({**inner, **outer, "headers": mine + theirs}, receive, send)
+
+
+def _detail_of(answer: httpx2.Response) -> str:
+    try:
+        return str(answer.json()["detail"])
+    except (ValueError, TypeError, KeyError):
+        return f"the service refuses keys for now (HTTP {answer.status_code}): ask it as its address says"

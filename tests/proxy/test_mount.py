@@ -184,6 +184,49 @@ def test_who_has_used_up_their_work_is_told_before_the_upstream_is_asked(tmp_pat
         assert "nothing is judged" in answer.headers["x-retrycontract-warning"]
 
 
+@pytest.mark.parametrize("path", [f"/proxy/here{chat.PATH}", "/mcp", "/hooks", "/guardrails/authz"])
+def test_what_is_read_of_a_request_is_charged_to_its_key(tmp_path: Path, path: str) -> None:
+    with upstream(script=script) as up:
+        environment = {
+            "RETRYCONTRACT_PROXY_UPSTREAMS": f"here={up.url}", "RETRYCONTRACT_WORK_SECONDS_PER_MINUTE": "0.01",
+            "RETRYCONTRACT_WORK_BURST_SECONDS": "0.01",
+        }  # fmt: skip
+        with running(Service(tmp_path / "data", environment)) as service:
+            reader, neighbour = (service.new_key(name) for name in ("reader", "neighbour"))
+            body = {**chat.asking(), "metadata": list(range(200_000))}
+            headers = {"Authorization": f"Bearer {reader}", "x-retrycontract-key": reader}
+            for _ in range(15):
+                httpx2.post(f"{service.url}{path}", json=body, headers=headers, timeout=60)
+            answers = [
+                httpx2.get(f"{service.url}/api/v1/calls/none", headers={"Authorization": f"Bearer {key}"})
+                for key in (reader, neighbour)
+            ]
+    assert [answer.status_code for answer in answers] == [429, 404]
+
+
+@pytest.mark.parametrize(
+    ("environment", "host", "told"),
+    [
+        ({"RETRYCONTRACT_REQUESTS_PER_MINUTE": "60"}, "", (429, "60 requests of a minute")),
+        ({}, "elsewhere.example", (400, "RETRYCONTRACT_ALLOWED_HOSTS")),
+    ],
+)
+def test_a_right_key_that_may_not_ask_for_now_is_not_called_a_wrong_one(
+    tmp_path: Path, environment: dict[str, str], host: str, told: tuple[int, str]
+) -> None:
+    with upstream(script=script) as up:
+        environment = {"RETRYCONTRACT_PROXY_UPSTREAMS": f"here={up.url}", **environment}
+        with running(Service(tmp_path / "data", environment)) as service:
+            key = service.new_key("eager")
+            named = {"Host": host} if host else {}
+            for _ in range(80):
+                httpx2.get(f"{service.url}/api/v1/calls", headers={"Authorization": f"Bearer {key}"})
+            answer = post(service, f"here{chat.PATH}", chat.asking(), **{"x-retrycontract-key": key}, **named)
+    assert (answer.status_code, up.asked) == (told[0], [])
+    assert told[1] in answer.json()["error"]["message"]
+    assert ("retry-after" in answer.headers) == (answer.status_code == 429)
+
+
 def test_a_tool_whose_schema_is_none_is_told_of_and_left_alone(served: tuple[Service, ScriptedUpstream]) -> None:
     service, _ = served
     ours = {"x-retrycontract-key": service.new_key("typist")}

@@ -23,10 +23,15 @@ from retrycontract.contract.redaction.scan_copies import FOREIGN
 
 LONGEST_LINE, LONGEST_ROW = 2_000, 20_000  # characters
 SHORTEST_VALUE, LEAST_DIGITS, LONG_WORD = 3, 6, 16
-MOST_WORDS = 4  # of a name
+MOST_WORDS, LONGEST_NAME = 4, 100  # of a column
 MOST_MISFITS = 2  # lines in a row, within data, that are none of the table: a comment, a row that is cut off
-# A secret's name in a cell; whether it is one of a table shows by its line and those below.
-_NAMED = Head(rf"(?im)(?:^|[|,;\t\"]|  )[^|,;\t\n=]{{0,24}}?{SECRET_NAME}[^|,;\t\n=]{{0,24}}(?:[|,;\t\r]|  |$)")
+# A secret's name in a cell, by what parts it from others or by the rule below; whether it is one of a table shows by
+# its line and those below. With counted repetitions RE2 would take a hundred times as long.
+_NAMED = Head(
+    rf"(?im)(?:^|[|,;\t\"]|  )[^|,;\t\n=]*?{SECRET_NAME}[^|,;\t\n=]*(?:[|,;\t]|  )"
+    rf"|(?:^ |[|,;\t]|  )[^|,;\t\n=]*?{SECRET_NAME}[^|,;\t\n=]*(?:\r|$)"
+    rf"|^[^|,;\t\n=]*?{SECRET_NAME}[^|,;\t\n=]*\r?\n[ \t>#*/0-9]*[-=|+]"
+)
 _RULE = re.compile(r"[|+: \t]*[-=]{2}[-=|+: \t\r]*")
 _SIGNS = re.compile(r"[|,;\t]| {2,}")
 _COLUMN, _APART = re.compile(r"[-=]{2,}"), re.compile(r"\S+(?: \S+)*")
@@ -62,6 +67,21 @@ Cut = Callable[[str], Cells]
 
 
 @dataclass(frozen=True, slots=True)
+class _NamedColumn:
+    """Say what the name of a column, or of a row, makes of the values beside it; in data they may look like code."""
+
+    verdict: NameVerdict
+    is_data: bool
+    is_strict: bool  # where documents have words and numbers
+    beside: Assignment
+
+    @classmethod
+    def of(cls, name: str, verdict: NameVerdict, *, is_data: bool) -> _NamedColumn:
+        is_strict = not is_data or split_words(name)[-1:] in (("pass",), ("pw",))
+        return cls(verdict, is_data, is_strict, Assignment(name, ":", spaced=True, starts_line=is_data))
+
+
+@dataclass(frozen=True, slots=True)
 class _Table:
     """Say how the lines of a table are cut; `is_data` where programs write it, so that it holds values and no prose."""
 
@@ -75,6 +95,8 @@ def find_in_tables(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     written, search, done = text.encode(), compiled(_NAMED.pattern, captures=False).search, 0
     while match := search(written, done):
         at = match.end() - 1  # where it begins, the line before may end
+        if (end := written.find(b"\n", match.start(), at)) >= 0:
+            at = end
         earliest = max(at - LONGEST_LINE, done)
         begin = text.rfind("\n", earliest, at) + 1 or (earliest if earliest == 0 or text[earliest - 1] == "\n" else at)
         start, header = next(_lines(text, begin), (at + LONGEST_LINE, ""))
@@ -106,6 +128,9 @@ def _below_names(
 ) -> Iterator[tuple[int, SecretSpan | None]]:
     """Give the secrets of a table's rows, each with where its line ends, and that of each line of the table."""
     misfits = 0
+    columns = [
+        (at, _NamedColumn.of(table.names[at], verdict, is_data=table.is_data)) for at, verdict in verdicts.items()
+    ]
     for start, line in _lines(text, at, margin):
         cells = table.cut(line)
         more = len(cells) - len(table.names)
@@ -113,11 +138,11 @@ def _below_names(
             return
         if more == 0 or (more > 0 and table.is_data):
             misfits = 0
-            for column, verdict in verdicts.items():
-                cell, begin = cells[column]
+            for place, column in columns:
+                cell, begin = cells[place]
                 if more and "|" in line:  # which a value may hold
-                    cell = line[begin : cells[column + more][1] + len(cells[column + more][0])]
-                for span in _value((cell, begin), start, table.names[column], verdict, allowance, table.is_data):
+                    cell = line[begin : cells[place + more][1] + len(cells[place + more][0])]
+                if span := _value((cell, begin), start, column, allowance):
                     yield start + len(line) + 1, span
         elif not _RULE.fullmatch(line):
             misfits += 1
@@ -181,10 +206,14 @@ def _named(header: str, cut: Cut, *, is_data: bool) -> _Table:
 
 def _between(sign: str, line: str, *, is_framed: bool) -> Cells:
     """Cut a line at the signs that are neither quoted nor escaped; framed it begins and ends with one."""
-    masked = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), line) if '"' in line else line
-    parts = masked.replace(f"\\{sign}", "__").split(sign)
-    places = [0, *accumulate(len(part) + 1 for part in parts)]
-    cells = [(line[start : end - 1], start) for start, end in pairwise(places)]
+    if '"' not in line and "\\" not in line:
+        parts = line.split(sign)
+        cells = [*zip(parts, accumulate([len(part) + 1 for part in parts[:-1]], initial=0), strict=True)]
+    else:
+        masked = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), line)
+        parts = masked.replace(f"\\{sign}", "__").split(sign)
+        places = [0, *accumulate(len(part) + 1 for part in parts)]
+        cells = [(line[start : end - 1], start) for start, end in pairwise(places)]
     if sign == "|" and is_framed:
         return cells[1 : None if cells[-1][0].strip(_DRESS + _CLOSING) else -1]
     return cells
@@ -209,39 +238,39 @@ def _beside_name(start: int, line: str, allowance: Allowance) -> Iterator[Secret
     cells = _between(sign, line, is_framed=is_framed)
     for (name, _), value in pairwise(cells) if is_framed or len(cells) == 2 else ():
         if verdict := _secret_columns([name.strip(_DRESS)]).get(0):
-            yield from _value(value, start, name.strip(_DRESS), verdict, allowance, False)
+            if span := _value(value, start, _NamedColumn.of(name.strip(_DRESS), verdict, is_data=False), allowance):
+                yield span
             return
 
 
 def _secret_columns(names: list[str]) -> dict[int, NameVerdict]:
     return {
         column: verdict for column, name in enumerate(names)
-        if name and (verdict := judge(name)).mark and len(name.split()) <= MOST_WORDS
+        if name and len(name) <= LONGEST_NAME and len(name.split()) <= MOST_WORDS and (verdict := judge(name)).mark
     }  # fmt: skip
 
 
-def _value(
-    cell: tuple[str, int], start: int, name: str, verdict: NameVerdict, allowance: Allowance, is_data: bool
-) -> Iterator[SecretSpan]:
+def _value(cell: tuple[str, int], start: int, column: _NamedColumn, allowance: Allowance) -> SecretSpan | None:
+    """Give the secret in a cell of a line that begins at `start`, if it holds one."""
     written, at = cell
     bare = written.lstrip(_DRESS)
     text = bare.rstrip(_DRESS).rstrip(_CLOSING).rstrip(_DRESS)
-    mark, place = verdict.mark or "", start + at + len(written) - len(bare)
+    if len(text) < SHORTEST_VALUE or (column.is_strict and _is_ordinary(text)) or is_secret_name(text):
+        return None
+    mark, place = column.verdict.mark or "", start + at + len(written) - len(bare)
     # In data, and where it is called code, a value may look like code.
-    is_value = (is_data and mark in _CERTAIN) or written.strip()[:1] == "`"
+    is_value = (column.is_data and mark in _CERTAIN) or written.strip()[:1] == "`"
     literal = Literal(text, place, place + len(text), quoted=is_value)
-    is_strict = not is_data or split_words(name)[-1:] in (("pass",), ("pw",))
-    beside = Assignment(name, ":", spaced=True, starts_line=is_data)
-    may_be = _may_be(literal, mark) and not (is_strict and _is_ordinary(text))
-    if may_be and is_secret_literal(literal, verdict, beside, allowance):
-        allowance.spend(place)
-        yield SecretSpan(literal.start, literal.end, mark)
+    if not _may_be(literal, mark) or not is_secret_literal(literal, column.verdict, column.beside, allowance):
+        return None
+    allowance.spend(place)
+    return SecretSpan(literal.start, literal.end, mark)
 
 
 def _may_be(literal: Literal, mark: str) -> bool:
     """Say whether a cell may hold a secret of that kind, rather than a number, a date, prose or the name of one."""
     text = literal.text
-    if len(text) < SHORTEST_VALUE or not any(map(str.isalnum, text)) or is_secret_name(text):
+    if not any(map(str.isalnum, text)):
         return False
     if " " in text and not (literal.quoted and has_digit(text) and _NO_CODE.isdisjoint(text)):
         return False
@@ -270,13 +299,15 @@ def find_in_html(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             continue
         done = header.end()
         names = [cell[1].strip() for cell in _CELL.finditer(header[0])]
-        verdicts = _secret_columns(names)
-        for row in _ROW.finditer(text, done) if verdicts and not header[1] else ():
+        columns = [
+            (at, _NamedColumn.of(names[at], verdict, is_data=False)) for at, verdict in _secret_columns(names).items()
+        ]
+        for row in _ROW.finditer(text, done) if columns and not header[1] else ():
             done = row.end()
             cells = [(cell[1], cell.start(1)) for cell in _CELL.finditer(row[0])]
-            for column, verdict in verdicts.items():
-                if column < len(cells):
-                    yield from _value(cells[column], row.start(), names[column], verdict, allowance, False)
+            for place, column in columns:
+                if place < len(cells) and (span := _value(cells[place], row.start(), column, allowance)):
+                    yield span
             if row[1]:  # of the table
                 break
 

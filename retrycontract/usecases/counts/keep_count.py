@@ -24,6 +24,7 @@ from retrycontract.contract.lifecycle import CallState, Move
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.models import (
     Agent,
+    ApiKey,
     Attempt,
     Call,
     Count,
@@ -78,6 +79,12 @@ def charged_reading(agent_id: int) -> Iterator[None]:
     yield
     if (seconds := thread_time() - begun) > LONG_READING:
         note_work(agent_id, seconds, now=timezone.now())
+
+
+def charge_reading(token: str, seconds: float, *, now: datetime) -> None:
+    """Charge the agent of a key for what was read of its requests before it was known what they ask."""
+    if seconds > LONG_READING and (key := ApiKey.objects.authenticate(token, now)) is not None:
+        note_work(key.agent_id, seconds, now=now)
 
 
 def refuse_overdrawn(agent: Agent, *, now: datetime) -> None:
