@@ -184,7 +184,7 @@ class AdmittedProxy:
             await self.client.close()
 
 
-class NotAdmittedError(Exception):
+class KeyRefusedError(Exception):
     """Raised for a key that may not ask, or not for now: `status` and `headers` say which."""
 
     def __init__(self, status: int = 401, reason: str = NO_KEY, headers: Headers = ()) -> None:
@@ -218,7 +218,7 @@ class ProxyMount:
         asker.set(visit.header(KEY).encode())
         try:
             admitted = await self._admit(name, visit.header(KEY))
-        except NotAdmittedError as refused:
+        except KeyRefusedError as refused:
             await visit.answer(refused.status, openai_error(refused.status, str(refused)), headers=refused.headers)
             return
         below, raw = len(PATH) + len(name), scope.get("raw_path") or scope["path"].encode()
@@ -237,7 +237,7 @@ class ProxyMount:
 
     async def _admit(self, name: str, key: str) -> AdmittedProxy:
         if not key.isascii() or not key.isprintable() or not key or " " in key:
-            raise NotAdmittedError
+            raise KeyRefusedError
         now, place = asyncio.get_running_loop().time(), hashlib.sha256(f"{name} {key}".encode()).digest()
         admitted = self._admitted.get(place)
         if admitted is not None and now - admitted.checked_at < CHECKED_SECONDS:
@@ -246,12 +246,12 @@ class ProxyMount:
             answer = await http.get(f"{HERE}/api/v1/calls?limit=1", headers={"Authorization": f"Bearer {key}"})
         if answer.status_code == 401:
             await self._dismiss(place)
-            raise NotAdmittedError
+            raise KeyRefusedError
         if answer.status_code not in (200, 403):  # a key that may not read may submit all the same
             # Clients ask again after most of these, and not after a 401.
             after = answer.headers.get("retry-after", "").encode()
             headers = [(b"retry-after", after)] if after else []
-            raise NotAdmittedError(max(400, answer.status_code), _detail_of(answer), headers)
+            raise KeyRefusedError(max(400, answer.status_code), _detail_of(answer), headers)
         while place not in self._admitted and len(self._admitted) >= MAX_PROXIES:
             await self._dismiss(next(iter(self._admitted)))
         admitted = self._admitted.get(place)  # another request may have made, or dismissed, it meanwhile

@@ -67,7 +67,7 @@ Cut = Callable[[str], Cells]
 
 
 @dataclass(frozen=True, slots=True)
-class _NamedColumn:
+class _Column:
     """Say what the name of a column, or of a row, makes of the values beside it; in data they may look like code."""
 
     verdict: NameVerdict
@@ -76,7 +76,7 @@ class _NamedColumn:
     beside: Assignment
 
     @classmethod
-    def of(cls, name: str, verdict: NameVerdict, *, is_data: bool) -> _NamedColumn:
+    def of(cls, name: str, verdict: NameVerdict, *, is_data: bool) -> _Column:
         is_strict = not is_data or split_words(name)[-1:] in (("pass",), ("pw",))
         return cls(verdict, is_data, is_strict, Assignment(name, ":", spaced=True, starts_line=is_data))
 
@@ -128,9 +128,7 @@ def _below_names(
 ) -> Iterator[tuple[int, SecretSpan | None]]:
     """Give the secrets of a table's rows, each with where its line ends, and that of each line of the table."""
     misfits = 0
-    columns = [
-        (at, _NamedColumn.of(table.names[at], verdict, is_data=table.is_data)) for at, verdict in verdicts.items()
-    ]
+    columns = [(at, _Column.of(table.names[at], verdict, is_data=table.is_data)) for at, verdict in verdicts.items()]
     for start, line in _lines(text, at, margin):
         cells = table.cut(line)
         more = len(cells) - len(table.names)
@@ -238,7 +236,7 @@ def _beside_name(start: int, line: str, allowance: Allowance) -> Iterator[Secret
     cells = _between(sign, line, is_framed=is_framed)
     for (name, _), value in pairwise(cells) if is_framed or len(cells) == 2 else ():
         if verdict := _secret_columns([name.strip(_DRESS)]).get(0):
-            if span := _value(value, start, _NamedColumn.of(name.strip(_DRESS), verdict, is_data=False), allowance):
+            if span := _value(value, start, _Column.of(name.strip(_DRESS), verdict, is_data=False), allowance):
                 yield span
             return
 
@@ -250,7 +248,7 @@ def _secret_columns(names: list[str]) -> dict[int, NameVerdict]:
     }  # fmt: skip
 
 
-def _value(cell: tuple[str, int], start: int, column: _NamedColumn, allowance: Allowance) -> SecretSpan | None:
+def _value(cell: tuple[str, int], start: int, column: _Column, allowance: Allowance) -> SecretSpan | None:
     """Give the secret in a cell of a line that begins at `start`, if it holds one."""
     written, at = cell
     bare = written.lstrip(_DRESS)
@@ -300,7 +298,7 @@ def find_in_html(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         done = header.end()
         names = [cell[1].strip() for cell in _CELL.finditer(header[0])]
         columns = [
-            (at, _NamedColumn.of(names[at], verdict, is_data=False)) for at, verdict in _secret_columns(names).items()
+            (at, _Column.of(names[at], verdict, is_data=False)) for at, verdict in _secret_columns(names).items()
         ]
         for row in _ROW.finditer(text, done) if columns and not header[1] else ():
             done = row.end()
