@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate, islice, pairwise
 
 from retrycontract.contract.redaction.commands import METHOD
@@ -73,12 +73,14 @@ class _Column:
     verdict: NameVerdict
     is_data: bool
     is_strict: bool  # where documents have words and numbers
+    is_long: bool  # of a kind that no shorter value than noise is taken for
     beside: Assignment
 
     @classmethod
     def of(cls, name: str, verdict: NameVerdict, *, is_data: bool) -> _Column:
         is_strict = not is_data or split_words(name)[-1:] in (("pass",), ("pw",))
-        return cls(verdict, is_data, is_strict, Assignment(name, ":", spaced=True, starts_line=is_data))
+        is_long = verdict.mark not in (*_CERTAIN, *_NUMBERS)
+        return cls(verdict, is_data, is_strict, is_long, Assignment(name, ":", spaced=True, starts_line=is_data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ class _Table:
     names: list[str]
     cut: Cut
     is_data: bool
+    sign: str  # that parts the cells of a line, if one does, and how many of it each line has
+    signs: int
 
 
 def find_in_tables(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -103,6 +107,7 @@ def find_in_tables(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         done = start + len(header) + 1
         if not _secret_columns(_SIGNS.split(header)):
             continue
+        allowance.look(start)
         opening = found.end() if (found := _OPENING.match(header)) else 0
         margin = found.end() - opening if (found := _MARGIN.match(header, opening)) else 0
         header, start = header[opening + margin :], start + opening + margin
@@ -116,24 +121,25 @@ def find_in_tables(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             yield from _beside_name(start, header, allowance)
         verdicts = _secret_columns(table.names) if table else {}
         if table and verdicts:
-            allowance.look(start)
-            for end, span in _below_names(text, done, margin, table, verdicts, allowance):
-                done = end
-                if span:
-                    yield span
+            done = yield from _below_names(text, done, margin, table, verdicts, allowance)
 
 
 def _below_names(
     text: str, at: int, margin: int, table: _Table, verdicts: dict[int, NameVerdict], allowance: Allowance
-) -> Iterator[tuple[int, SecretSpan | None]]:
-    """Give the secrets of a table's rows, each with where its line ends, and that of each line of the table."""
-    misfits = 0
+) -> Generator[SecretSpan, None, int]:
+    """Give the secrets of a table's rows, and return where its last line ends."""
+    done, misfits, width = at, 0, len(table.names)
     columns = [(at, _Column.of(table.names[at], verdict, is_data=table.is_data)) for at, verdict in verdicts.items()]
+    sign, signs = table.sign, table.signs
+    telling = _telling(sign, all(column.is_long for _, column in columns), all(each.is_strict for _, each in columns))
     for start, line in _lines(text, at, margin):
+        if sign and line.count(sign) == signs and not telling.search(line):
+            done, misfits = start + len(line) + 1, 0
+            continue
+        if line[:1] == "(" and _COUNT.fullmatch(line):
+            return done
         cells = table.cut(line)
-        more = len(cells) - len(table.names)
-        if _COUNT.fullmatch(line):
-            return
+        more = len(cells) - width
         if more == 0 or (more > 0 and table.is_data):
             misfits = 0
             for place, column in columns:
@@ -141,13 +147,21 @@ def _below_names(
                 if more and "|" in line:  # which a value may hold
                     cell = line[begin : cells[place + more][1] + len(cells[place + more][0])]
                 if span := _value((cell, begin), start, column, allowance):
-                    yield start + len(line) + 1, span
+                    yield span
         elif not _RULE.fullmatch(line):
             misfits += 1
             is_blank = not line.strip() and start > at + margin
             if is_blank or misfits > MOST_MISFITS * table.is_data:
-                return
-        yield start + len(line) + 1, None
+                return done
+        done = start + len(line) + 1
+    return done
+
+
+@cache
+def _telling(sign: str, is_long: bool, is_strict: bool) -> re.Pattern[str]:
+    """Give what stands in a line whose cells have to be looked at: in most lines of a long table it does not."""
+    held = rf"[^\s{sign}]{{{SHORTEST_NOISE}}}" if is_long else rf"[^A-Za-z\s{sign}]" if is_strict else r"\S{3}"
+    return re.compile(rf"[\"\\`]|{held}")
 
 
 def _lines(text: str, at: int, margin: int = 0) -> Iterator[tuple[int, str]]:
@@ -170,22 +184,25 @@ def _table(header: str, below: str) -> _Table | None:
     is_framed = header.lstrip()[:1] == "|"
     if _RULE.fullmatch(below):
         if "|" in header:
-            return _named(header, partial(_between, "|", is_framed=is_framed), is_data="+" in below)
+            cut = partial(_between, "|", is_framed=is_framed)
+            return _named(header, cut, is_data="+" in below, sign="|")
         starts = [column.start() for column in _COLUMN.finditer(below)]
         # One column alone is a title that is underlined, unless a database has put a blank before it.
         return _named(header, partial(_below, starts), is_data=True) if len(starts) > 1 or header[:1] == " " else None
     if sign := next((sign for sign in "\t;,|" if sign in header.strip()), None):
         if below.count(sign) < header.count(sign) and '"' not in header:  # as behind most lines of code
             return None
-        table = _named(header, partial(_between, sign, is_framed=is_framed), is_data=" " not in header.strip())
+        cut = partial(_between, sign, is_framed=is_framed)
+        table = _named(header, cut, is_data=" " not in header.strip(), sign=sign)
+        if not all(_NAME.fullmatch(name) and not _NO_NAME.fullmatch(name) for name in table.names):
+            return None
         first = table.cut(below)
         # A line of code or prose has commas as well, and blanks in what would be its cells.
         is_code = any(" " in cell.strip() and ("(" in cell or sign == "|") for cell, _ in first) or "'" in header
         is_code |= sign == "|" and ('"' in header or "'" in below or not all(table.names))
         is_prose = not table.is_data and not all(table.names)
-        is_headed = all(_NAME.fullmatch(name) and not _NO_NAME.fullmatch(name) for name in table.names)
         is_wide = len(first) >= len(table.names) and sum(map(bool, table.names)) > 1
-        return table if is_wide and is_headed and not (is_code or is_prose) else None
+        return table if is_wide and not (is_code or is_prose) else None
     is_loud, is_frame = header.isupper(), header[:1] == " "
     if not is_loud and not is_frame:
         return None
@@ -198,8 +215,8 @@ def _table(header: str, below: str) -> _Table | None:
     return None
 
 
-def _named(header: str, cut: Cut, *, is_data: bool) -> _Table:
-    return _Table([cell.strip(_DRESS) for cell, _ in cut(header)], cut, is_data)
+def _named(header: str, cut: Cut, *, is_data: bool, sign: str = "") -> _Table:
+    return _Table([cell.strip(_DRESS) for cell, _ in cut(header)], cut, is_data, sign, header.count(sign))
 
 
 def _between(sign: str, line: str, *, is_framed: bool) -> Cells:
