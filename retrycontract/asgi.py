@@ -21,7 +21,7 @@ from django.urls import get_resolver
 from django.utils import timezone
 
 from retrycontract.front.bridge import WsgiBridge
-from retrycontract.front.connections import allow_many_connections
+from retrycontract.front.connections import allow_many_connections, room
 from retrycontract.front.memory import keep_small
 from retrycontract.front.probes import Family, Health, Metrics, export_metrics
 from retrycontract.front.request_ids import RequestIds
@@ -45,6 +45,7 @@ COLLECTIONS: Final = (10_000, 3, 300)
 SLOW_THREADS: Final = 4
 SLOW_BYTES: Final = 16_384
 LARGE_BYTES: Final = 65_536  # of an attempt; to read and seal more takes 10 to 200 ms of the interpreter, less up to 20
+ROOM, ROOM_OF_PROXY = 256 * 1024**2, 384 * 1024**2  # bytes of large requests that are held at once
 API_THREADS_ON_POSTGRESQL: Final = 4  # it has many writers; SQLite's one is quickest with one thread
 
 
@@ -69,6 +70,8 @@ def _start() -> None:
     gc.freeze()
     gc.set_threshold(*COLLECTIONS)
     allow_many_connections()
+    service = settings.RETRYCONTRACT
+    room.most = max(ROOM, 8 * service.max_body_bytes) + (ROOM_OF_PROXY if service.proxy_upstreams else 0)
     for companion in _companions():
         companion.start()
     _ends.extend((export_metrics(_metrics_reader(_front)), keep_small()))

@@ -68,7 +68,7 @@ def web(host: str, port: int, workers: int) -> None:
     import uvicorn
     from django.conf import settings
 
-    from retrycontract.front.connections import BoundedHead
+    from retrycontract.front.connections import BoundedRequest
     from retrycontract.management.commands.up import GRACE_SECONDS, check_free
 
     # Before the server begins: a port that is taken is told in one line, whatever uvicorn would write.
@@ -77,7 +77,7 @@ def web(host: str, port: int, workers: int) -> None:
     uvicorn.run(
         "retrycontract.asgi:application", host=host, port=port, workers=workers, lifespan="on", log_config=None,
         access_log=False, server_header=False, timeout_graceful_shutdown=GRACE_SECONDS,
-        forwarded_allow_ips=list(proxies) or None, http=BoundedHead,
+        forwarded_allow_ips=list(proxies) or None, http=BoundedRequest,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
@@ -25,9 +25,36 @@ MOST_DRAINED: Final = 16_000_000
 # Of a request's head and of its trailers: what an application does with headers grows with the square of their number,
 # and what Python does with a cookie with that of its escapes (`http.cookies` before 3.11.10).
 MOST_HEAD, MOST_HEADERS, MOST_ESCAPES = 65_536, 200, 50
-TOO_MUCH: Final = (
+# Chunks of a body, and the bytes that each further one has to bring: a crumb of one byte costs as much as a kilobyte.
+MOST_CHUNKS, LEAST_OF_CHUNK = 5_000, 64
+# Bytes of a body that every connection may hold; of larger ones all together hold no more than a process has room for.
+SMALL_BODY: Final = 65_536
+LINGER_SECONDS: Final = 2.0  # so long a client that still sends may read why it is refused
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Say why a request is not taken, whatever it asks."""
+
+    status: str
+    told: str
+    headers: str = ""
+
+
+TOO_MUCH: Final = Rejection(
+    "431 Request Header Fields Too Large",
     f"A request may have {MOST_HEADERS} headers, {MOST_HEAD} bytes before its body, and {MOST_ESCAPES} backslashes in"
-    " its cookies. Send fewer and shorter ones."
+    " its cookies. Send fewer and shorter ones.",
+)
+CRUMBS: Final = Rejection(
+    "400 Bad Request",
+    f"A body may come in {MOST_CHUNKS} chunks, and in more where they have {LEAST_OF_CHUNK} bytes each. Send larger"
+    " ones, or the whole body with a Content-Length.",
+)
+NO_ROOM: Final = Rejection(
+    "503 Service Unavailable",
+    "Too many large requests are under way. Send this one again in a moment.",
+    "retry-after: 1\r\n",
 )
 
 Protocol: Any = AutoHTTPProtocol
@@ -85,33 +112,50 @@ class Doorkeeper:
         self._timer = asyncio.get_running_loop().call_later(LOOKS_EVERY, self._look) if self._open else None
 
 
-class BoundedHead(Protocol):  # type: ignore[misc] # which parser it is depends on what is installed
-    """Serve one connection as uvicorn does, and refuse a request whose head or trailers are too large."""
+@dataclass
+class BodyRoom:
+    """Count the bytes of large bodies that a process holds at once; 0 means any number."""
+
+    most: int = 0
+    held: int = 0
+
+
+room: Final = BodyRoom()
+
+
+class BoundedRequest(Protocol):  # type: ignore[misc] # which parser it is depends on what is installed
+    """Serve one connection as uvicorn does, and refuse too large a head, and a body in crumbs or beyond the room."""
 
     _is_head = hasattr(Protocol, "on_header")  # the other parser, h11, bounds the bytes of a head itself
     _head = _headers = 0  # bytes and number of those of one request
-    _has_too_much = False
+    _body = _chunks = 0  # likewise
+    _held = 0  # bytes of large bodies that have no answer yet
+    _rejection: Rejection | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Begin."""
+        self._pieces: list[bytes] = []
+        super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
         """Let the parser have what has come, of a head no more than is allowed."""
-        while data and self._is_head:
+        while data and self._is_head and not self._rejection:
             piece, data = data[: MOST_HEAD - self._head + 1], data[MOST_HEAD - self._head + 1 :]
             self._head += len(piece)
             super().data_received(piece)
             if self._is_head and self._head > MOST_HEAD:
-                self._has_too_much = True
-                self.send_400_response(TOO_MUCH)
+                self._refuse(TOO_MUCH)
             if self.transport.is_closing():
                 return
-        if data:
+        if data and not self._rejection:
             super().data_received(data)
+        self._hand_on()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header in; raises ValueError for one too many, which ends the request."""
         self._headers += 1
         if self._headers > MOST_HEADERS or (name.lower() == b"cookie" and value.count(b"\\") > MOST_ESCAPES):
-            self._has_too_much = True
-            raise ValueError(TOO_MUCH)
+            self._end_with(TOO_MUCH)
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -119,22 +163,70 @@ class BoundedHead(Protocol):  # type: ignore[misc] # which parser it is depends 
         self._is_head = False
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        """Keep a chunk until the parser has read what came with it; raises ValueError for what is too much."""
+        self._body += len(body)
+        self._chunks += 1
+        if self._chunks > MOST_CHUNKS + self._body // LEAST_OF_CHUNK:
+            self._end_with(CRUMBS)
+        if self._body > SMALL_BODY and not self.cycle.response_complete:
+            size = min(len(body), self._body - SMALL_BODY)
+            self._held += size
+            room.held += size
+            if 0 < room.most < room.held:
+                self._end_with(NO_ROOM)
+        self._pieces.append(body)
+
+    def on_response_complete(self) -> None:
+        """Let go of the body."""
+        self._let_go()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let go of it here, too."""
+        self._let_go()
+        super().connection_lost(exc)
+
+    def _let_go(self) -> None:
+        room.held -= self._held
+        self._held = 0
+
     def on_message_complete(self) -> None:
         """Await the next request."""
-        self._is_head, self._head, self._headers = True, 0, 0
+        self._hand_on()
+        self._is_head, self._head, self._headers, self._body, self._chunks = True, 0, 0, 0, 0
         super().on_message_complete()
 
+    def _hand_on(self) -> None:
+        if self._pieces:
+            body, self._pieces = b"".join(self._pieces), []
+            super().on_body(body)
+
+    def _end_with(self, rejection: Rejection) -> NoReturn:
+        self._rejection = rejection  # the parser answers an exception with `send_400_response`
+        raise ValueError(rejection)
+
+    def _refuse(self, rejection: Rejection) -> None:
+        self._rejection, self._pieces = rejection, []
+        self._let_go()
+        cycle = self.cycle
+        if cycle is None or not cycle.response_started or (cycle.response_complete and self._is_head):
+            head = (
+                f"{rejection.headers}content-type: text/plain; charset=utf-8\r\ncontent-length: {len(rejection.told)}"
+            )
+            said = f"HTTP/1.1 {rejection.status}\r\n{head}\r\nconnection: close\r\n\r\n{rejection.told}"
+            self.transport.write(said.encode())
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no request, or one whose head is too large."""
-        if not self._has_too_much:
+        """Refuse what is no request, or one of which something is too large."""
+        if self._rejection:
+            self._refuse(self._rejection)
+        else:
             super().send_400_response(msg)
-            return
-        head = f"content-type: text/plain; charset=utf-8\r\ncontent-length: {len(TOO_MUCH)}\r\nconnection: close"
-        self.transport.write(f"HTTP/1.1 431 Request Header Fields Too Large\r\n{head}\r\n\r\n{TOO_MUCH}".encode())
-        self.transport.close()
 
 
-class GuardedConnection(BoundedHead):
+class GuardedConnection(BoundedRequest):
     """Serve one connection as uvicorn does, under a doorkeeper's limits."""
 
     doorkeeper: Doorkeeper

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from retrycontract.front.connections import Doorkeeper
+from retrycontract.front.connections import BoundedRequest, Doorkeeper, room
 from tests.front.waiting_house import House, Speaking, house_open, polls, prefer
 from tests.serving.servers import is_listened_to
-from tests.serving.threads import Sent, eventually, fetch
+from tests.serving.threads import Sent, eventually, fetch, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from retrycontract.front.bridge import Receive, Scope, Send
 
 
 def lived(**hooks: Callable[[], None]) -> list[str]:
@@ -139,3 +143,37 @@ def test_a_socket_file_is_no_address_whose_connections_are_bounded() -> None:
 
     assert asyncio.run(admitted("")) == [True, True, True, False]
     assert asyncio.run(admitted("192.0.2.1")) == [True, False, False, False]
+
+
+def test_large_bodies_share_a_room_and_leave_it_with_their_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sent 2 MB without an end, without a key, 4,000 times at once, took 8 GB."""
+    monkeypatch.setattr(room, "most", 400_000)
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+
+    async def app(_: Scope, receive: Receive, send: Send) -> None:
+        more = True
+        while more and (message := await receive())["type"] == "http.request":
+            more = message["more_body"]
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body"})
+
+    with serving(app, protocol=BoundedRequest) as port, ExitStack() as stack:
+
+        def sent(size: int, of: int) -> socket.socket:
+            line = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+            line.sendall(head % of + b" " * size)
+            return line
+
+        held = [sent(200_000, 250_000) for _ in range(2)]
+        eventually(lambda: room.held == 2 * (200_000 - 65_536))
+        refused = sent(200_000, 200_000).recv(1_000)
+        assert refused.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 1" in refused
+        assert b" 200 " in sent(60_000, 60_000).recv(1_000)
+        for line in held:
+            line.sendall(b" " * 50_000)
+            assert b" 200 " in line.recv(1_000)
+        for line in held:
+            line.sendall(head % 250_000 + b" " * 250_000)
+            assert b" 200 " in line.recv(1_000)
+    eventually(lambda: room.held == 0)

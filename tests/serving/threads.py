@@ -55,10 +55,10 @@ class PromptServer(uvicorn.Server):
 
 
 @contextmanager
-def serving(app: Any, *, lifespan: Literal["on", "off"] = "off") -> Iterator[int]:
+def serving(app: Any, *, lifespan: Literal["on", "off"] = "off", protocol: Any = "auto") -> Iterator[int]:
     """Serve an ASGI application while the block runs; gives the port."""
     config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, lifespan=lifespan, log_config=None, access_log=False, backlog=4096
+        app, host="127.0.0.1", port=0, lifespan=lifespan, log_config=None, access_log=False, backlog=4096, http=protocol
     )
     server = PromptServer(config)
     thread = threading.Thread(target=server.run, name="uvicorn")

@@ -87,6 +87,21 @@ def test_a_head_that_is_too_large_is_refused(judged_service: Service, name: str)
     assert answer or name == "a header without an end"
 
 
+def test_a_body_in_crumbs_is_refused_and_one_in_small_pieces_taken(judged_service: Service) -> None:
+    """Of a body of 200 kB that came a byte at a time, 50 at once kept everybody else waiting for over a second."""
+    head = HEAD + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    sent = {"crumbs": b"1\r\n[\r\n" * 200_000, "bytes": b"1\r\n[\r\n" * 4_000 + b"0\r\n\r\n",
+            "lines": (b"80\r\n" + b" " * 128 + b"\r\n") * 15_000 + b"0\r\n\r\n"}  # fmt: skip
+    answers = {}
+    for name, body in sent.items():
+        judged_service.send("GET", "/livez")  # where it is scaled out, this names the next process
+        with closing(opened(judged_service, head + body)) as line:
+            answers[name] = line.recv(65_536)
+    assert b" 400 " in answers["crumbs"]
+    assert b"larger ones" in answers["crumbs"]
+    assert [b" 401 " in answers[name] for name in ("bytes", "lines")] == [True, True]
+
+
 def test_many_headers_and_a_long_one_are_taken(limited: Service) -> None:
     headers = {f"X-{number}": "a" for number in range(150)} | {"X-Long": "a" * 50_000, "Cookie": 'a="\\"\\""'}
     with closing(opened(limited)) as line:
