@@ -20,7 +20,7 @@ from retrycontract.contract.schemas.document import InvalidSchema, SchemaWarning
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.languages import require_compiler
 from retrycontract.store.models import Agent, Door, Event, Tool, ToolVersion
-from retrycontract.store.transactions import write_transaction
+from retrycontract.store.transactions import WritersQueue, write_transaction
 from retrycontract.usecases.calls.repeat_request import safe_tool_name
 from retrycontract.usecases.counts.keep_count import charge, note_work, refuse_overdrawn
 from retrycontract.usecases.tools.contracts import pinned, sanitizer
@@ -96,7 +96,8 @@ def register_tool(
     # Before the transaction: a child process may work on it for seconds, and writers would wait.
     warnings = _admitted(agent, schema, now, at_once=at_once)
     begun = thread_time()
-    done = _store(agent, name, schema, settings or ToolSettings(), now, door, may_replace, actor)
+    shown = _to_show(agent, name, schema)
+    done = _store(agent, name, schema, shown, settings or ToolSettings(), now, door, may_replace, actor)
     # Compiled in this thread, so that the first attempt need not be: that would hold up all others at the door.
     _ = pinned(done.tool, done.version, done.tool.kind).is_judged_apart
     note_work(agent.pk, thread_time() - begun, now=now)
@@ -107,13 +108,14 @@ def _store(
     agent: Agent,
     name: str,
     schema: Any,
+    shown: Any,
     settings: ToolSettings,
     now: datetime,
     door: Door = Door.API,
     may_replace: Callable[[str | None], bool] | None = None,
     actor: str | None = None,
 ) -> Registration:
-    """Register a tool whose schema was admitted."""
+    """Register a tool whose schema was admitted; `shown` is what `_to_show` gives for it."""
     name, given = safe_tool_name(name), settings.given()
     if "description" in given:
         given["description"] = sanitizer().redact_text(given["description"])
@@ -128,7 +130,7 @@ def _store(
             revision = None if is_new else tool.revision
             if not may_replace(revision):
                 raise ToolChangedError(revision)
-        version, is_new_version = _version(tool, schema, now)
+        version, is_new_version = _version(tool, schema, shown, now, is_new=is_new)
         # Not earlier: a registration may leave the kind as it is, and what the tool has is known here only. A refusal
         # takes back what was stored above.
         if given.get("kind", tool.kind) == Kind.SOURCE_FILE:
@@ -145,6 +147,16 @@ def _store(
                 version=version.number, changed=sorted(given if is_new else changes),
             )  # fmt: skip
     return Registration(tool, version, is_new, is_new_version)
+
+
+def _to_show(agent: Agent, name: str, schema: Any) -> Any:
+    """Give a schema without its secrets, None where its version is stored.
+
+    Of a large one that takes a tenth of a second, for which all writers would wait within a transaction.
+    """
+    versions = ToolVersion.objects.filter(tool__namespace=agent.namespace, tool__name=safe_tool_name(name))
+    is_stored = versions.filter(schema_hash=ToolVersion.hash_of(schema)).exists()
+    return None if is_stored else sanitizer().redact_schema(schema)
 
 
 def _admitted(agent: Agent, schema: Any, now: datetime, *, at_once: int | None = None) -> tuple[SchemaWarning, ...]:
@@ -173,8 +185,9 @@ def _admitted_list(agent: Agent, tools: Sequence[DeclaredTool]) -> Admitted:
     for place, declared in enumerate(tools):
         begun = thread_time()
         now = timezone.now()  # a list of thousands takes so long that what the agent may cause grows meanwhile
-        # Before each: a single list may hold more dear schemas than an agent may have checked in an hour.
-        refuse_overdrawn(Agent.objects.get(pk=agent.pk), now=now)
+        if not place or ToolVersion.hash_of(declared.schema) not in _known:
+            # A single list may hold more dear schemas than an agent may have checked in an hour.
+            refuse_overdrawn(Agent.objects.get(pk=agent.pk), now=now)
         try:
             found[place] = _admitted(agent, declared.schema, now)
         except InvalidSchema as fault:
@@ -183,7 +196,8 @@ def _admitted_list(agent: Agent, tools: Sequence[DeclaredTool]) -> Admitted:
     return found
 
 
-TOGETHER: Final = 4  # tools that are stored in one transaction, which takes some 15 ms
+TOGETHER: Final = 4  # tools that are stored in one transaction, which takes some 10 ms
+_lists = WritersQueue()  # of several lists at once one stands among the writers, each in its turn
 
 
 def import_tools(agent: Agent, tools: Sequence[DeclaredTool], *, now: datetime) -> ImportResult:
@@ -200,14 +214,16 @@ def import_tools(agent: Agent, tools: Sequence[DeclaredTool], *, now: datetime) 
     # By name, whatever their order: of two lists at once, in a transaction each, none holds what the other waits for.
     named = sorted(enumerate(tools), key=lambda item: safe_tool_name(item[1].name))
     for start in range(0, len(named), TOGETHER):
-        with write_transaction():
-            for place, declared in named[start : start + TOGETHER]:
-                found = admitted[place]
+        some = [(place, each, admitted[place]) for place, each in named[start : start + TOGETHER]]
+        shown = {place: _to_show(agent, each.name, each.schema) for place, each, found in some if type(found) is tuple}
+        with _lists, write_transaction():
+            for place, each, found in some:
                 if isinstance(found, InvalidSchema):
-                    refused[place] = safe_tool_name(declared.name), found
+                    refused[place] = safe_tool_name(each.name), found
                 else:
-                    settings = ToolSettings(description=declared.description)
-                    done[place] = replace(_store(agent, declared.name, declared.schema, settings, now), warnings=found)
+                    settings = ToolSettings(description=each.description)
+                    stored = _store(agent, each.name, each.schema, shown[place], settings, now)
+                    done[place] = replace(stored, warnings=found)
     note_work(agent.pk, thread_time() - begun, now=now)
     return ImportResult([done[place] for place in sorted(done)], [refused[place] for place in sorted(refused)])
 
@@ -220,10 +236,11 @@ def _held(tool: Tool) -> Tool:
     return held.get(pk=tool.pk)
 
 
-def _version(tool: Tool, schema: Any, now: datetime) -> tuple[ToolVersion, bool]:
+def _version(tool: Tool, schema: Any, shown: Any, now: datetime, *, is_new: bool) -> tuple[ToolVersion, bool]:
     digest = ToolVersion.hash_of(schema)
-    found = tool.versions.filter(schema_hash=digest).first()
-    if found is None:
+    # A new tool has none, and nobody else sees it yet.
+    found = None if is_new else tool.versions.filter(schema_hash=digest).first()
+    if found is None and not is_new:
         # Of several that bring a new schema at once, one numbers its version and the others look again.
         Tool.objects.select_for_update(no_key=True).get(pk=tool.pk)
         found = tool.versions.filter(schema_hash=digest).first()
@@ -231,9 +248,11 @@ def _version(tool: Tool, schema: Any, now: datetime) -> tuple[ToolVersion, bool]
         # It may be sealed with a key that was lost: its author has brought the text back.
         found.open_again(schema)
         return found, False
-    last = tool.versions.order_by("-number").first()
+    last = None if is_new else tool.versions.order_by("-number").first()
     number = last.number + 1 if last else 1
-    version = ToolVersion.of(tool, schema, shown=sanitizer().redact_schema(schema), number=number, now=now)
+    if shown is None:  # it was stored when it was looked for, and has gone since
+        shown = sanitizer().redact_schema(schema)
+    version = ToolVersion.of(tool, schema, shown=shown, number=number, now=now)
     version.save(force_insert=True)
     return version, True
 
