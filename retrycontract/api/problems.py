@@ -348,7 +348,7 @@ TOLD: Final[dict[type[Exception], Callable[[Any], Problem]]] = {
     ),
     TooManyWaitingError: lambda _: Problem(
         "too-much-work",
-        "Other checks of this agent are still running; wait for them.",
+        "Other checks, of this agent or of several, are still running; wait for them, and send this again.",
         headers={"Retry-After": "1"},
     ),
     LostRaceError: lambda _: Problem("busy", "The call changed at the same moment; send the request again."),

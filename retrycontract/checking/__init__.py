@@ -32,7 +32,7 @@ OUTLINE_SECONDS = 2.0  # to read a large output and show a line of it
 SCHEMA_SECONDS = 2.0  # of processor time to admit a schema: the dearest that are admitted take a fifth of it
 
 
-# What the model is told of an output that was too much, and what to do about it.
+# What the model is told of an output that was too much, and what to do about it; a file has no values.
 UNFINISHED = {
     Death.WORK: (
         "The output is too much work to check, so the check was cut off",
@@ -48,6 +48,9 @@ UNFINISHED = {
         "send a smaller value",
     ),
 }
+
+
+SHORTER_FILE = "write a shorter file, or several, with less nesting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +115,8 @@ def judge_apart(
         )
     except ChildDiedError as died:
         charge(died.cpu_seconds)
-        findings = unfinished_check(*UNFINISHED[died.death])
+        reason, hint = UNFINISHED[died.death]
+        findings = unfinished_check(reason, SHORTER_FILE if question.kind is Kind.SOURCE_FILE else hint)
         return Answered(Examined(findings, _outlined(question, sanitizer)), died.cpu_seconds, died.death)
     charge(done.cpu_seconds)
     told = done.answer

@@ -179,7 +179,13 @@ class ChildProcess:
 
 
 class TooManyWaitingError(Exception):
-    """Raised for a job of a key that has others under way: threads that wait for them are needed by other keys."""
+    """Raised for a job of a key that has others under way, or would wait too long for its turn among all keys.
+
+    The threads that wait for them are needed by others.
+    """
+
+
+LONGEST_TURN = 5.0  # seconds that a job waits whose sender waits for it; the check itself takes 10 at most
 
 
 class Turns:
@@ -200,7 +206,10 @@ class Turns:
 
     @contextmanager
     def taken(self, key: Hashable = None, *, at_once: int | None = None, is_queued: bool = False) -> Iterator[None]:
-        """Wait for a place, and hold it; raises TooManyWaitingError where `at_once` of the key's jobs are here."""
+        """Wait for a place, and hold it.
+
+        With `at_once` TooManyWaitingError is raised where so many of the key are here, or no place is free in time.
+        """
         called, line = threading.Event(), (key, is_queued)
         with self._lock:
             here = self._held[key] + sum(len(self._waiting.get((key, each), ())) for each in (False, True))
@@ -209,7 +218,8 @@ class Turns:
             self._waiting.setdefault(line, deque()).append(called)
             self._call()
         try:
-            called.wait()
+            if not called.wait(None if at_once is None else LONGEST_TURN):
+                raise TooManyWaitingError
             yield
         finally:
             with self._lock:
@@ -267,7 +277,8 @@ class Pool:
     ) -> Done:
         """Do a job; raises ChildDiedError for what exceeds the limits or crashes, and ChildUnavailableError.
 
-        `key` says who asks: keys take turns. With `at_once` a key that has so many jobs here gets TooManyWaitingError.
+        `key` says who asks: keys take turns. With `at_once` a key that has so many jobs here, or waits long for
+        its turn, gets TooManyWaitingError.
         What `is_queued` came out of a queue, and leaves a place for who waits for an answer.
         """
         seconds = self.limits.cpu_seconds if cpu_seconds is None else cpu_seconds

@@ -29,6 +29,8 @@ from retrycontract.mcp.messages import Message, output_at
 from retrycontract.mcp.visiting import KeyedVisit, NoPayloadError, answer, answer_problem
 
 MAX_CALLS: Final = 100  # of one payload; each is an attempt that is stored
+MOST_SECONDS: Final = 12.0  # to check the calls of one payload, which gateways wait for
+FEWER = "Nothing was executed: make fewer and smaller calls at once."
 UNCHECKED = "The tool calls could not be checked. Nothing was executed."
 INVALID_PARAMS, REFUSED = -32602, 403
 
@@ -44,7 +46,11 @@ class GuardrailVisit(CheckedVisit):
             return [f"At most {MAX_CALLS} tool calls can be checked at once. Nothing was executed."]
         if not all(is_whole(f"{call.tool}{call.session}") for call in calls):
             return [HALF]
-        decisions = await asyncio.gather(*(self.judged(client, key, call, wait=wait) for call in calls))
+        try:
+            async with asyncio.timeout(MOST_SECONDS + wait):
+                decisions = await asyncio.gather(*(self.judged(client, key, call, wait=wait) for call in calls))
+        except TimeoutError:
+            return [f"{len(calls)} tool calls took more than {MOST_SECONDS:g} seconds to check. {FEWER}"]
         found = []
         for call, decision in zip(calls, decisions, strict=True):
             if isinstance(decision, Refusal):

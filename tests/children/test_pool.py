@@ -223,6 +223,16 @@ def test_a_key_with_jobs_under_way_may_be_refused() -> None:
         pass
 
 
+def test_who_waits_for_an_answer_does_not_wait_for_ever_for_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six keys at once with a file that takes two seconds each: the last of them was answered after half a minute."""
+    monkeypatch.setattr("retrycontract.children.pool.LONGEST_TURN", 0.1)
+    turns = Turns(1)
+    with turns.taken("a"), pytest.raises(TooManyWaitingError), turns.taken("b", at_once=2):
+        pass
+    with turns.taken("b", at_once=1):
+        pass
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows interrupts no thread that waits")
 def test_who_is_interrupted_while_waiting_takes_no_place_with_them() -> None:
     turns = Turns(1)
