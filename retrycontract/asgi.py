@@ -171,13 +171,14 @@ def _charge_for_reading() -> None:
     charge_with(_charge)
 
 
-def _charge(token: str, seconds: float) -> None:
+def _charge(token: str, seconds: float) -> int:
     from retrycontract.usecases.counts.keep_count import charge_reading  # models: only once Django is set up
 
     try:
-        charge_reading(token, seconds, now=timezone.now())
+        return charge_reading(token, seconds, now=timezone.now())
     except DatabaseError:
         logger.warning("The database did not answer for what reading took")
+        return 0
     finally:
         connection.close()
 

@@ -14,7 +14,6 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from retrycontract.client import AsyncClient
-from retrycontract.contract.matching import is_unfilled
 from retrycontract.mcp.checkpoint import Refusal
 from retrycontract.mcp.hooks import (
     HALF,
@@ -24,6 +23,7 @@ from retrycontract.mcp.hooks import (
     VisitorsCall,
     corrected_words,
     is_whole,
+    session_in,
 )
 from retrycontract.mcp.messages import Message, output_at
 from retrycontract.mcp.visiting import KeyedVisit, NoPayloadError, answer, answer_problem
@@ -84,8 +84,7 @@ class LiteLLMVisit(GuardrailVisit):
             raise NoPayloadError(422, f"{odd[:50]} is not read here: the calls of an answer are tool_calls.")
         if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= LONGEST_WAIT:
             raise NoPayloadError(422, f"additional_provider_specific_params.wait is 0 to {LONGEST_WAIT:g} seconds.")
-        session = payload.value.get("litellm_trace_id")
-        session = session if isinstance(session, str) and not is_unfilled(session) else ""
+        session = session_in(payload.value.get("litellm_trace_id"))
         if not isinstance(made, list | None) or not all(isinstance(each, dict) for each in made or ()):
             raise NoPayloadError(422, "tool_calls is a list of calls.")
         calls = []
@@ -135,8 +134,7 @@ class AuthorizationVisit(GuardrailVisit):
 
     def decision(self, client: AsyncClient, key: str, payload: Message) -> Coroutine[Any, Any, Said]:
         """Allow a request whose tool calls are valid."""
-        session = self._headers.get(b"mcp-session-id", b"").decode("latin-1")
-        session = "" if is_unfilled(session) else session
+        session = session_in(self._headers.get(b"mcp-session-id", b"").decode("latin-1"))
         if payload.repeated is not None:
             raise NoPayloadError(
                 422, f"{payload.repeated!r} stands twice: one of them could be checked, and the other run."

@@ -47,6 +47,7 @@ logger = logging.getLogger("retrycontract.hooks")
 WAIT_SECONDS, LONGEST_WAIT = 45.0, 600.0  # for a person; agents end a hook after 60 seconds unless told otherwise
 MAX_SESSIONS: Final = 10_000  # whose open calls are remembered; those of the others are asked for again
 LONGEST_ID: Final = 150  # of a call, of which the service keeps 200 characters, the judge's own among them
+LONGEST_SESSION: Final = 200  # characters, as the API takes it
 MAX_LISTED: Final = 20  # calls of one session and tool
 ASKED_OF_A_PERSON = (CallState.BLOCKED, CallState.GUIDED)
 # The same event, and the same fields, of Cursor and of Gemini CLI.
@@ -234,7 +235,7 @@ class HookVisit(CheckedVisit):
         if not isinstance(tool, str) or not tool:
             return 200, _decided("deny", NAMELESS) if asks else {}
         session, use_id = (str(payload.value.get(name) or "") for name in ("session_id", "tool_use_id"))
-        session = "" if is_unfilled(session) else session
+        session = session_in(session)
         if not is_whole(f"{tool}{session}"):
             return 200, _decided("deny", HALF) if asks else {}
         if event in AFTER and session and use_id:
@@ -301,6 +302,13 @@ def short_id(given: str) -> str:
     if len(given) <= LONGEST_ID and given.isprintable():
         return given
     return f"use-{hashlib.sha256(given.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
+def session_in(given: object) -> str:
+    """Give a session's name as the service takes it, what is too long hashed; nothing for a template's, unfilled."""
+    if not isinstance(given, str):
+        return ""
+    return short_id(given) if len(given) > LONGEST_SESSION else "" if is_unfilled(given) else given
 
 
 def refused(reason: str) -> Refusal:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from retrycontract.contract.feedback.tool_result import ToolResult
@@ -42,6 +43,7 @@ _value_at = _DECODER.raw_decode
 _SPACE = re.compile(r"[ \t\r\n]*")
 # For lines that break off: a string counts although the line ends in it, a number only where something follows that
 # ends it, for the rest of an id would make it another one.
+MOST_TOKENS: Final = 200_000  # of a line that cannot be read, in which its id is looked for
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{},:]|-?\d+(?=[\s,}])', re.DOTALL)
 
 
@@ -255,14 +257,14 @@ def has_odd_arguments(value: Any) -> bool:
     return isinstance(params, dict) and not isinstance(params.get("arguments"), dict | None)
 
 
-def set_apart(text: str) -> str:
+def set_apart(text: str, *, always: bool = False) -> str:
     """Put a call's arguments into its `_meta` as they were written, where they are no strict JSON or no object."""
     members = members_of(text)
     if read_json(members.get("method", "null"))[0] != "tools/call":
         return text
     params = members_of(members["params"]) if members.get("params", "").startswith("{") else {}
     written = params.get("arguments", "null")
-    if written == "null" or (written.startswith("{") and read_json(written)[1] is None):
+    if written == "null" or (not always and written.startswith("{") and read_json(written)[1] is None):
         return text
     meta = params.get("_meta", "null")
     noted = members_of(meta) if meta.startswith("{") else {}
@@ -365,7 +367,8 @@ def _id_in(text: str) -> RequestId | None:
     """Make out the id of a line that cannot be read, so that whoever waits for its answer gets one."""
     depth, before = 0, ["", ""]
     # Depth by depth, since `params` may hold an "id" of its own.
-    for token in _TOKEN.findall(text):
+    for found_token in islice(_TOKEN.finditer(text), MOST_TOKENS):
+        token = found_token[0]
         depth += (token in "{[") - (token in "]}")
         if depth == 1 and before == ['"id"', ":"] and token not in "[]{},:":
             try:

@@ -45,16 +45,19 @@ from retrycontract.mcp.messages import Message, UnreadableMessageError
 from retrycontract.mcp.tracing import RequestSpans, note_code, parent_of
 from retrycontract.mcp.visiting import (
     BODY_SECONDS,
+    FEW,
     KeyedVisit,
     NoPayloadError,
     answer,
     answer_problem,
     aside,
+    most_values,
     read_body,
 )
 
 LONGEST_WAIT = 600  # seconds that one question for guidance stays open
 SILENT_WAIT = 45.0  # of a client that hears no signs of life: most give up after 60 seconds
+MOST_BESIDE = 50_000  # values beside a call's arguments: the SDK's parser keeps the interpreter to itself
 TOOLS_URI, CALLS_URI = "retrycontract://tools", "retrycontract://calls"
 JSON = "application/json"
 
@@ -118,8 +121,9 @@ def readable(text: str) -> str:
     """
     value, fault = read_json(text)
     try:
-        if fault is not None or messages.has_odd_arguments(value):
-            text = messages.set_apart(text)
+        is_wide = most_values(text) > FEW
+        if fault is not None or is_wide or messages.has_odd_arguments(value):
+            text = messages.set_apart(text, always=is_wide)
             _, fault = read_json(text)
             if fault is not None and fault.kind in (FaultKind.SURROGATE, FaultKind.ENCODING):
                 text = with_whole_characters(text)
@@ -129,6 +133,8 @@ def readable(text: str) -> str:
                 if read.has_two_methods or read.repeated:
                     raise ValueError(UNREADABLE)  # noqa: TRY301 - answered as what cannot be read at all
         if isinstance(value, Mapping) and not _can_be_answered(value):
+            raise ValueError(UNREADABLE)  # noqa: TRY301
+        if is_wide and most_values(text) > MOST_BESIDE:
             raise ValueError(UNREADABLE)  # noqa: TRY301
         types.jsonrpc_message_adapter.validate_json(text, by_name=False)
     except (ValueError, RecursionError):

@@ -12,7 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
-from time import thread_time
+from math import ceil
+from time import monotonic, thread_time
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
@@ -44,21 +45,36 @@ _scan: Callable[[str, int, bool], tuple[str, int]] = _decoder.scanstring
 asker: ContextVar[bytes] = ContextVar("asker", default=b"")
 _readers = ThreadPoolExecutor(2, "retrycontract-reading")
 _reading = WeakValueDictionary[Hashable, asyncio.Lock]()
-_charges: list[Callable[[str, float], None]] = []
+_charges: list[Callable[[str, float], int]] = []
+_overdrawn_until = dict[str, float]()  # by key; on the clock that only goes on
 
 
-def charge_with(charge: Callable[[str, float], None]) -> None:
-    """Have `charge` told of what long texts took to read: the key that they came with, and processor seconds."""
+def charge_with(charge: Callable[[str, float], int]) -> None:
+    """Have `charge` told of what long texts took to read: the key that they came with, and processor seconds.
+
+    It gives the whole seconds that the key's agent has to wait for more, 0 for none.
+    """
     _charges[:] = [charge]
 
 
-def _charged(work: Callable[..., Result], key: bytes, *given: Any) -> Result:
+def seconds_overdrawn(text: bytes | bytearray) -> int:
+    """Tell how long whoever sends a long text has to wait, 0 for not at all: earlier ones took too much to read."""
+    until = _overdrawn_until.get(_key(), 0.0) if len(text) > SHORT else 0.0
+    return max(0, ceil(until - monotonic()))
+
+
+def _key() -> str:
+    return asker.get().decode("latin-1").rpartition(" ")[2]
+
+
+def _charged(work: Callable[..., Result], key: str, *given: Any) -> Result:
     begun = thread_time()
     try:
         return work(*given)
     finally:
         for charge in _charges:
-            charge(key.decode("latin-1").rpartition(" ")[2], thread_time() - begun)
+            if wait := charge(key, thread_time() - begun):
+                _overdrawn_until[key] = monotonic() + wait
 
 
 async def aside(work: Callable[..., Result], text: str | bytes, *more: Any) -> Result:
@@ -67,7 +83,7 @@ async def aside(work: Callable[..., Result], text: str | bytes, *more: Any) -> R
         return work(text, *more)
     loop = asyncio.get_running_loop()
     async with _reading.setdefault((loop, asker.get()), asyncio.Lock()):
-        return await loop.run_in_executor(_readers, _charged, work, asker.get(), text, *more)
+        return await loop.run_in_executor(_readers, _charged, work, _key(), text, *more)
 
 
 def most_values(text: str | bytes) -> int:
@@ -135,14 +151,17 @@ def _before_escapes(text: str, at: int) -> int:
 
 
 CODES = {400: "bad-json", 403: "foreign-origin", 404: "not-found", 405: "method-not-allowed", 408: "too-slow",
-         413: "body-too-large", 415: "encoded-body"}  # fmt: skip
+         413: "body-too-large", 415: "encoded-body", 429: "too-much-work"}  # fmt: skip
+
+
+USED_UP = "Reading this agent's requests took more processor time than it may have"
 
 
 class NoPayloadError(Exception):
     """Raised for a request that cannot be taken: `status` and reason."""
 
-    def __init__(self, status: int, reason: str, allow: bytes = b"") -> None:
-        self.status, self.allow = status, allow
+    def __init__(self, status: int, reason: str, allow: bytes = b"", retry_after: int = 0) -> None:
+        self.status, self.allow, self.retry_after = status, allow, retry_after
         super().__init__(reason)
 
 
@@ -221,11 +240,12 @@ async def answer_problem(send: Any, wrong: NoPayloadError) -> None:
     title, code = str(wrong), CODES.get(wrong.status, "invalid-request")
     said = json.dumps({"title": title, "status": wrong.status, "code": code, "detail": title}).encode()
     headers = {b"content-type": b"application/problem+json"} | ({b"allow": wrong.allow} if wrong.allow else {})
+    headers |= {b"retry-after": b"%d" % wrong.retry_after} if wrong.retry_after else {}
     await answer(send, wrong.status, headers, said)
 
 
 async def read_body(receive: Any, limit: int, seconds: float) -> bytes:
-    """Read a whole body; raises NoPayloadError for one that is too large or does not arrive in time."""
+    """Read a whole body; raises NoPayloadError for one that is too large, too late or of who has sent too much."""
     body = bytearray()
     size = 0
     with anyio.move_on_after(seconds) as patience:
@@ -242,6 +262,8 @@ async def read_body(receive: Any, limit: int, seconds: float) -> bytes:
                 raise NoPayloadError(413, f"A request may have {limit} bytes.")
     if patience.cancelled_caught:
         raise NoPayloadError(408, f"The request did not arrive within {seconds:g} seconds.")
+    if wait := seconds_overdrawn(body):
+        raise NoPayloadError(429, f"{USED_UP}; wait as long as Retry-After says, and send less.", retry_after=wait)
     return bytes(body)
 
 

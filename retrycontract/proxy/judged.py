@@ -15,7 +15,7 @@ import httpx2
 
 from retrycontract.contract.json_types import write_json
 from retrycontract.mcp.events import AnswerTooLargeError, EventSplitter, documents
-from retrycontract.mcp.visiting import aside
+from retrycontract.mcp.visiting import USED_UP, aside, seconds_overdrawn
 from retrycontract.proxy.contracts import ContractName, Contracts, JudgingSettings, RequestContract, name_of
 from retrycontract.proxy.conversation import Conversation, Conversations, news_for
 from retrycontract.proxy.exchange import NOT_EXECUTED, Exchange, ExchangeReport, Settled
@@ -93,6 +93,11 @@ class JudgedRequest:
     async def serve(self) -> None:
         """Answer it; raises RequestTooLargeError, and UpstreamError where nothing was answered yet."""
         content = await self._visit.body(self._settings.max_request)
+        if wait := seconds_overdrawn(content):
+            if self._settings.judging.mode == "enforce":
+                raise BusyError(USED_UP, wait)
+            await self._pass_on(content, f"nothing is judged: {USED_UP}")
+            return
         content, request, asked, warning = await aside(self._understood, content)
         if request is None or asked is None:
             await self._pass_on(content, warning)

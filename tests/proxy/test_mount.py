@@ -188,20 +188,24 @@ def test_who_has_used_up_their_work_is_told_before_the_upstream_is_asked(tmp_pat
 def test_what_is_read_of_a_request_is_charged_to_its_key(tmp_path: Path, path: str) -> None:
     with upstream(script=script) as up:
         environment = {
-            "RETRYCONTRACT_PROXY_UPSTREAMS": f"here={up.url}", "RETRYCONTRACT_WORK_SECONDS_PER_MINUTE": "0.01",
-            "RETRYCONTRACT_WORK_BURST_SECONDS": "0.01",
+            "RETRYCONTRACT_PROXY_UPSTREAMS": f"here={up.url}", "RETRYCONTRACT_PROXY_MODE": "enforce",
+            "RETRYCONTRACT_WORK_SECONDS_PER_MINUTE": "0.01", "RETRYCONTRACT_WORK_BURST_SECONDS": "0.01",
         }  # fmt: skip
         with running(Service(tmp_path / "data", environment)) as service:
             reader, neighbour = (service.new_key(name) for name in ("reader", "neighbour"))
             body = {**chat.asking(), "metadata": list(range(200_000))}
             headers = {"Authorization": f"Bearer {reader}", "x-retrycontract-key": reader}
-            for _ in range(15):
-                httpx2.post(f"{service.url}{path}", json=body, headers=headers, timeout=60)
+            sent = [httpx2.post(f"{service.url}{path}", json=body, headers=headers, timeout=60) for _ in range(15)]
+            small = httpx2.post(f"{service.url}{path}", json={**chat.asking(), "n": 1}, headers=headers, timeout=60)
             answers = [
                 httpx2.get(f"{service.url}/api/v1/calls/none", headers={"Authorization": f"Bearer {key}"})
                 for key in (reader, neighbour)
             ]
     assert [answer.status_code for answer in answers] == [429, 404]
+    assert sent[0].status_code != 429
+    assert (sent[-1].status_code, int(sent[-1].headers["retry-after"]) > 0) == (429, True)
+    assert "processor time" in sent[-1].text
+    assert small.status_code != 429
 
 
 @pytest.mark.parametrize(

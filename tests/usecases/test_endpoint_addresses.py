@@ -113,7 +113,10 @@ def test_what_a_receiver_repeats_of_its_address_is_kept_out_of_the_log(
 
 @pytest.mark.parametrize(
     "address",
-    ["https://127.0.0.1/", "https://2130706433/", "https://0x7f.1/", "https://127.1/", "https://[::1]/x",
+    ["https://127.0.0.1%00.example.com/", "https://127.0.0.1%2eexample.com/", "https://%31%32%37.0.0.1/",
+     "https://[fe80::1%25eth0]/", "https://ip6-localhost/", "https://loopback/", "https://internal/",
+     "https://4294967297/", "https://0x100000000/", "https://1.2.3.4.5/", "https://300.1.1.1/",
+     "https://127.0.0.1/", "https://2130706433/", "https://0x7f.1/", "https://127.1/", "https://[::1]/x",
      "https://169.254.169.254/latest", "https://10.0.0.8/", "https://localhost/", "https://x.localhost./",
      "https://metadata.google.internal/", "https://printer.local/x", "https://[::ffff:127.0.0.1]/"],
 )  # fmt: skip

@@ -81,10 +81,15 @@ def charged_reading(agent_id: int) -> Iterator[None]:
         note_work(agent_id, seconds, now=timezone.now())
 
 
-def charge_reading(token: str, seconds: float, *, now: datetime) -> None:
-    """Charge the agent of a key for what was read of its requests before it was known what they ask."""
-    if seconds > LONG_READING and (key := ApiKey.objects.authenticate(token, now)) is not None:
-        note_work(key.agent_id, seconds, now=now)
+def charge_reading(token: str, seconds: float, *, now: datetime) -> int:
+    """Charge the agent of a key for what was read of its requests before it was known what they ask.
+
+    Gives the whole seconds that it has to wait until more is read.
+    """
+    if seconds <= LONG_READING or (key := ApiKey.objects.authenticate(token, now)) is None:
+        return 0
+    note_work(key.agent_id, seconds, now=now)
+    return seconds_overdrawn(key.agent, now=now)
 
 
 def refuse_overdrawn(agent: Agent, *, now: datetime) -> None:

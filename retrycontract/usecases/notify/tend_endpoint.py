@@ -47,13 +47,14 @@ def leads_inside(host: str) -> bool:
     No name is looked up: who is asked for that may be slow, and answers differently when something is sent.
     """
     name = host.rstrip(".").casefold()
-    if name == "localhost" or name.endswith(INSIDE):
+    # No name of the internet has one part alone, or signs of an escape or of a zone.
+    if ("." not in name and ":" not in name and not name.isdigit()) or "%" in name or name.endswith(INSIDE):
         return True
     try:
         # The system reads 2130706433, 0x7f.1 and 127.1 as it will when it connects.
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except (OSError, UnicodeError):
-        return False
+        return name.rpartition(".")[2].isdigit()  # a number that is no address
     return not all(is_public(str(answer[4][0])) for answer in found)
 
 
