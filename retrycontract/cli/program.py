@@ -204,6 +204,8 @@ def _of_the_database(reason: str) -> str:
         )
     if "permission denied" in first:
         return f"the database cannot be used ({first}): grant its user that, or make it the database's owner."
+    if "not a database" in first or "malformed" in first:
+        return f"the database is damaged or none ({first}): 'retrycontract restore' puts a copy in its place."
     if "disk" in first:
         return f"the database cannot be used ({first}): is there room for it?"
     return f"the database cannot be used: {first}"

@@ -380,17 +380,26 @@ def range_of(name: str) -> str:
     )
 
 
+def _put(path: Path, key: str) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # keys and database are their owner's alone
+    # Written aside (mkstemp: for its owner only) and linked, so that nobody reads a half-written key.
+    handle, draft = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(key)
+    with suppress(FileExistsError):
+        os.link(draft, path)
+    Path(draft).unlink()
+
+
 def _kept(path: Path, make: Callable[[], str], check: Callable[[str], Any], lost: str) -> Any:
     """Read a key, or make it; of processes that start together one wins; raises WrongSettingError with what is lost."""
-    if not path.exists():
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # keys and database are their owner's alone
-        # Written aside (mkstemp: for its owner only) and linked, so that nobody reads a half-written key.
-        handle, draft = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(make())
-        with suppress(FileExistsError):
-            os.link(draft, path)
-        Path(draft).unlink()
+    try:
+        if not path.exists():
+            _put(path, make())
+    except OSError as error:
+        named = "name another one with RETRYCONTRACT_DATA_DIR or --data-dir"
+        reason = f"the folder {path.parent} cannot be written ({error.strerror}); mend that, or {named}"
+        raise WrongSettingError([f"{PREFIX}DATA_DIR: {reason}"]) from None
     try:
         return check(path.read_text(encoding="utf-8").strip() or "none")
     except ValueError as error:
