@@ -64,6 +64,16 @@ class ToolIn(Strict):
     )
 
 
+class ListSettings(Strict):
+    """What all tools of an imported list are registered with; what is not given stays as it is."""
+
+    kind: Literal["tool_call", "extraction"] | None = Field(None, description="What is checked against the schemas.")
+    strict: bool | None = Field(None, description="Refuse fields that a schema does not declare.")
+    hold: bool | None = Field(None, description="Keep a Blocked call closed until a person answered.")
+    mode: Literal["enforce", "observe"] | None = None
+    max_attempts: int | None = Field(None, ge=1, le=10)
+
+
 class ToolWarning(BaseModel):
     """What does nothing in a schema, or makes it dear to judge by."""
 
@@ -157,12 +167,18 @@ MADE: dict[Any, Any] = {200: ToolOut, 201: ToolOut, **PUT_PROBLEMS}
     response={200: ImportOut, **refusals(*OF_BODIES, *OF_KEYED_POSTS, *OF_WORK, "invalid-tool-list")},
     openapi_extra={"requestBody": {"content": {"application/json": {"examples": examples.TOOL_LISTS}}}},
 )
-def post_tool_import(request: HttpRequest, body: Body[ToolList], key: IdempotencyKey = None) -> Any:
+def post_tool_import(
+    request: HttpRequest,
+    body: Body[ToolList],
+    settings: Annotated[ListSettings, Query()],
+    key: IdempotencyKey = None,
+) -> Any:
     """Register a tool list as OpenAI, Anthropic or MCP write it; what cannot be registered is named with its fault."""
     agent = agent_of(request)
 
     def imported() -> ImportOut:
-        result = import_tools(agent, read_tool_list(body), now=timezone.now())
+        of_all = ToolSettings(**settings.model_dump())
+        result = import_tools(agent, read_tool_list(body), settings=of_all, now=timezone.now())
         return ImportOut(
             registered=[_tool(done) for done in result.registered],
             refused=[RefusedTool(name=name, **problems.shown_fault(fault)) for name, fault in result.refused],

@@ -26,6 +26,7 @@ from retrycontract.client.operations import (
     DryRunOptions,
     LogQuery,
     Operations,
+    ToolListOptions,
     ToolOptions,
 )
 from retrycontract.client.results import (
@@ -165,9 +166,9 @@ class Client:
         """Register a tool, or change its schema and options."""
         return self._drive(self._operations.register_tool(name, input_schema, options))
 
-    def register_tools(self, tools: Any) -> ImportedTools:
+    def register_tools(self, tools: Any, **options: Unpack[ToolListOptions]) -> ImportedTools:
         """Register a tool list of OpenAI, Anthropic or MCP, or a list of functions, pydantic models and dataclasses."""
-        return self._drive(self._operations.register_tools(tools))
+        return self._drive(self._operations.register_tools(tools, options))
 
     def dry_run(self, input_schema: Any, arguments: Any, **options: Unpack[DryRunOptions]) -> DryRun:
         """Try an output against a schema; nothing is stored."""
@@ -327,9 +328,9 @@ class AsyncClient:
         """Register a tool, or change its schema and options."""
         return await self._drive(self._operations.register_tool(name, input_schema, options))
 
-    async def register_tools(self, tools: Any) -> ImportedTools:
+    async def register_tools(self, tools: Any, **options: Unpack[ToolListOptions]) -> ImportedTools:
         """Register a tool list of OpenAI, Anthropic or MCP, or a list of functions, pydantic models and dataclasses."""
-        return await self._drive(self._operations.register_tools(tools))
+        return await self._drive(self._operations.register_tools(tools, options))
 
     async def dry_run(self, input_schema: Any, arguments: Any, **options: Unpack[DryRunOptions]) -> DryRun:
         """Try an output against a schema; nothing is stored."""

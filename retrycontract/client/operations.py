@@ -93,6 +93,16 @@ class ToolOptions(TypedDict, total=False):
     on_expiry: str
 
 
+class ToolListOptions(TypedDict, total=False):
+    """How all tools of a list are judged; what is left out stays as it was."""
+
+    kind: str
+    strict: bool
+    hold: bool
+    mode: str
+    max_attempts: int
+
+
 class CallQuery(TypedDict, total=False):
     """Which calls are listed; filters narrow each other, and what is left out, or None, does not."""
 
@@ -251,8 +261,10 @@ class Operations:
         reply = yield from self._asked(Request("PUT", _tool_path(name), body))
         return self._read(reply, reading.registered_tool)
 
-    def register_tools(self, tools: Any) -> Conversation[ImportedTools]:
-        reply = yield from self._asked(_post("/tools/import", tool_list(tools)))
+    def register_tools(self, tools: Any, options: ToolListOptions) -> Conversation[ImportedTools]:
+        written = {name: json.dumps(value).strip('"') for name, value in options.items()}
+        path = f"/tools/import?{urlencode(written)}" if written else "/tools/import"
+        reply = yield from self._asked(_post(path, tool_list(tools)))
         return self._read(reply, reading.imported_tools)
 
     def dry_run(self, input_schema: Any, arguments: Any, options: DryRunOptions) -> Conversation[DryRun]:

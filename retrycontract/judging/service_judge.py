@@ -60,7 +60,7 @@ class ServiceJudge:
         return allowed
 
     def import_tools(self, tools: Sequence[DeclaredTool], kind: Kind = Kind.TOOL_CALL) -> Steps[dict[str, str]]:
-        """Import the list in one request; settings or a kind of their own need one more for each tool."""
+        """Import the list in one request."""
         # Taken out here, since the service refuses the whole list for one name that it cannot read.
         odd = [
             tool.name
@@ -70,15 +70,12 @@ class ServiceJudge:
         refused = dict.fromkeys(odd, "its name cannot be registered")
         named = [tool for tool in tools if tool.name not in refused]
         listed = [{"name": tool.name, "description": tool.description, "inputSchema": tool.schema} for tool in named]
-        done = yield partial(self.client.register_tools, listed)
+        own = self.settings if kind is Kind.TOOL_CALL else {**self.settings, "kind": kind.value}
+        done = yield partial(self.client.register_tools, listed, **own)
         refused |= {tool.name: f"{tool.pointer or '(root)'}: {tool.detail}" for tool in done.refused}
         self.versions |= {tool.name: tool.schema_hash for tool in done.registered}
         for tool in done.registered:
             log_warnings(tool.name, tool.warnings)
-        own = self.settings if kind is Kind.TOOL_CALL else {**self.settings, "kind": kind.value}
-        for tool in named if own else ():
-            if tool.name not in refused:
-                yield partial(self.client.register_tool, tool.name, tool.schema, **own)
         return refused
 
     def judge(self, output: ModelOutput) -> Steps[Verdict]:

@@ -15,7 +15,7 @@ import pytest
 
 from examples import client_agent
 from retrycontract import Kind, RetryContract, Tool
-from retrycontract.client import NotAuthenticatedError, UnreachableError
+from retrycontract.client import InvalidRequestError, NotAuthenticatedError, UnreachableError
 from tests.client.flavours import opened
 from tests.client.lossy_proxy import losing_answers
 from tests.conftest import StartService
@@ -259,6 +259,18 @@ def test_a_tool_list_is_registered_and_a_refused_schema_is_named(client: Any) ->
     assert [tool.name for tool in result.registered] == ["book_flight"]
     assert [(tool.name, tool.pointer) for tool in result.refused] == [("bad", "/type")]
     assert client.dry_run(SCHEMA, WRONG).feedback.startswith("Validation failed for tool 'tool' (attempt 1/3)")
+
+
+def test_a_list_is_registered_with_options_for_all_of_its_tools(client: Any) -> None:
+    tools = [{"name": f"listed {number}", "input_schema": SCHEMA} for number in range(3)]
+    done = client.register_tools(tools, mode="observe", strict=False, max_attempts=5)
+    assert [tool.max_attempts for tool in done.registered] == [5, 5, 5]
+    assert client.submit("listed 2", "a", WRONG).state == "observed"
+    client.register_tools(tools[:1], kind="extraction")
+    assert [client.tool(f"listed {number}").kind for number in range(2)] == ["extraction", "tool_call"]
+    assert not client.tool("listed 0").strict
+    with pytest.raises(InvalidRequestError, match="mode"):
+        client.register_tools(tools, mod="observe")
 
 
 def test_whatever_a_model_writes_gets_a_verdict(client: Any) -> None:

@@ -1185,6 +1185,31 @@ export interface components {
             next: string | null;
         };
         /**
+         * ListSettings
+         * @description What all tools of an imported list are registered with; what is not given stays as it is.
+         */
+        ListSettings: {
+            /**
+             * Kind
+             * @description What is checked against the schemas.
+             */
+            kind?: ("tool_call" | "extraction") | null;
+            /**
+             * Strict
+             * @description Refuse fields that a schema does not declare.
+             */
+            strict?: boolean | null;
+            /**
+             * Hold
+             * @description Keep a Blocked call closed until a person answered.
+             */
+            hold?: boolean | null;
+            /** Mode */
+            mode?: ("enforce" | "observe") | null;
+            /** Max Attempts */
+            max_attempts?: number | null;
+        };
+        /**
          * ImportOut
          * @description What became of an imported list.
          */
@@ -3469,7 +3494,16 @@ export interface operations {
     };
     post_tool_import: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description What is checked against the schemas. */
+                kind?: "tool_call" | "extraction";
+                /** @description Refuse fields that a schema does not declare. */
+                strict?: boolean;
+                /** @description Keep a Blocked call closed until a person answered. */
+                hold?: boolean;
+                mode?: "enforce" | "observe";
+                max_attempts?: number;
+            };
             header?: {
                 /** @description Sent again with the same key, a request is answered as it was before and does nothing. */
                 "Idempotency-Key"?: string;

@@ -22,7 +22,7 @@ from retrycontract.languages import require_compiler
 from retrycontract.store.models import Agent, Door, Event, Tool, ToolVersion
 from retrycontract.store.transactions import WritersQueue, write_transaction
 from retrycontract.usecases.calls.repeat_request import safe_tool_name
-from retrycontract.usecases.counts.keep_count import charge, note_work, refuse_overdrawn
+from retrycontract.usecases.counts.keep_count import NOTED, charge, note_work, refuse_overdrawn
 from retrycontract.usecases.tools.contracts import pinned, sanitizer
 
 
@@ -94,7 +94,7 @@ def register_tool(
     A tool that writes source files raises UnknownLanguageError or MissingGrammarError where they can't be checked.
     """
     # Before the transaction: a child process may work on it for seconds, and writers would wait.
-    warnings = _admitted(agent, schema, now, at_once=at_once)
+    warnings = _admitted(agent, schema, charge=partial(charge, agent.pk, now=now), at_once=at_once)
     begun = thread_time()
     shown = _to_show(agent, name, schema)
     done = _store(agent, name, schema, shown, settings or ToolSettings(), now, door, may_replace, actor)
@@ -159,12 +159,14 @@ def _to_show(agent: Agent, name: str, schema: Any) -> Any:
     return None if is_stored else sanitizer().redact_schema(schema)
 
 
-def _admitted(agent: Agent, schema: Any, now: datetime, *, at_once: int | None = None) -> tuple[SchemaWarning, ...]:
+def _admitted(
+    agent: Agent, schema: Any, *, charge: Callable[[float], None], at_once: int | None = None
+) -> tuple[SchemaWarning, ...]:
     """Admit a schema in a child process, once: tools are registered with every start of an agent."""
     digest = ToolVersion.hash_of(schema)
     found = _known.get(digest)
     if found is None:
-        found = admit_apart(schema, key=agent.pk, at_once=at_once, charge=partial(charge, agent.pk, now=now))
+        found = admit_apart(schema, key=agent.pk, at_once=at_once, charge=charge)
         with _knowing:
             while len(_known) >= KNOWN:
                 del _known[next(iter(_known))]
@@ -182,17 +184,21 @@ Admitted: TypeAlias = Mapping[int, InvalidSchema | tuple[SchemaWarning, ...]]  #
 def _admitted_list(agent: Agent, tools: Sequence[DeclaredTool]) -> Admitted:
     """Give the fault of each that is refused, else its warnings."""
     found: dict[int, InvalidSchema | tuple[SchemaWarning, ...]] = {}
+    took = list[float]()  # processor seconds that are not charged yet: a write for each tool would take longer
     for place, declared in enumerate(tools):
-        begun = thread_time()
         now = timezone.now()  # a list of thousands takes so long that what the agent may cause grows meanwhile
-        if not place or ToolVersion.hash_of(declared.schema) not in _known:
+        if not place or sum(took) > NOTED:
             # A single list may hold more dear schemas than an agent may have checked in an hour.
+            note_work(agent.pk, sum(took), now=now)
             refuse_overdrawn(Agent.objects.get(pk=agent.pk), now=now)
+            took.clear()
+        begun = thread_time()
         try:
-            found[place] = _admitted(agent, declared.schema, now)
+            found[place] = _admitted(agent, declared.schema, charge=took.append)
         except InvalidSchema as fault:
             found[place] = fault
-        note_work(agent.pk, thread_time() - begun, now=now)
+        took.append(thread_time() - begun)
+    note_work(agent.pk, sum(took), now=timezone.now())
     return found
 
 
@@ -200,8 +206,10 @@ TOGETHER: Final = 4  # tools that are stored in one transaction, which takes som
 _lists = WritersQueue()  # of several lists at once one stands among the writers, each in its turn
 
 
-def import_tools(agent: Agent, tools: Sequence[DeclaredTool], *, now: datetime) -> ImportResult:
-    """Register every tool of a list that can be; the others are told with the fault of each.
+def import_tools(
+    agent: Agent, tools: Sequence[DeclaredTool], *, settings: ToolSettings | None = None, now: datetime
+) -> ImportResult:
+    """Register every tool of a list that can be, all with these settings; the others are told with the fault of each.
 
     A few are stored in each transaction, since other writers would wait for a whole list; whoever does it again finds
     what was stored. Raises WorkUsedUpError, also in the midst of the checks, when the agent has caused more work than
@@ -221,8 +229,8 @@ def import_tools(agent: Agent, tools: Sequence[DeclaredTool], *, now: datetime) 
                 if isinstance(found, InvalidSchema):
                     refused[place] = safe_tool_name(each.name), found
                 else:
-                    settings = ToolSettings(description=each.description)
-                    stored = _store(agent, each.name, each.schema, shown[place], settings, now)
+                    own = replace(settings or ToolSettings(), description=each.description)
+                    stored = _store(agent, each.name, each.schema, shown[place], own, now)
                     done[place] = replace(stored, warnings=found)
     note_work(agent.pk, thread_time() - begun, now=now)
     return ImportResult([done[place] for place in sorted(done)], [refused[place] for place in sorted(refused)])
