@@ -166,7 +166,7 @@ class BoundedRequest(Protocol):  # type: ignore[misc] # which parser it is depen
     def on_body(self, body: bytes) -> None:
         """Keep a chunk until the parser has read what came with it; raises ValueError for what is too much."""
         self._body += len(body)
-        self._chunks += 1
+        self._chunks += bool(self._pieces)  # what comes alone costs no more than its packet
         if self._chunks > MOST_CHUNKS + self._body // LEAST_OF_CHUNK:
             self._end_with(CRUMBS)
         if self._body > SMALL_BODY and not self.cycle.response_complete:
@@ -216,6 +216,9 @@ class BoundedRequest(Protocol):  # type: ignore[misc] # which parser it is depen
             )
             said = f"HTTP/1.1 {rejection.status}\r\n{head}\r\nconnection: close\r\n\r\n{rejection.told}"
             self.transport.write(said.encode())
+        if cycle is not None and not cycle.response_complete:  # else what was read of it is held as long as we linger
+            cycle.disconnected = True
+            cycle.message_event.set()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     def send_400_response(self, msg: str) -> None:
