@@ -262,9 +262,8 @@ class Operations:
         return self._read(reply, reading.registered_tool)
 
     def register_tools(self, tools: Any, options: ToolListOptions) -> Conversation[ImportedTools]:
-        written = {name: json.dumps(value).strip('"') for name, value in options.items()}
-        path = f"/tools/import?{urlencode(written)}" if written else "/tools/import"
-        reply = yield from self._asked(_post(path, tool_list(tools)))
+        query = urlencode({name: json.dumps(value).strip('"') for name, value in options.items()})
+        reply = yield from self._asked(_post(f"/tools/import{'?' if query else ''}{query}", tool_list(tools)))
         return self._read(reply, reading.imported_tools)
 
     def dry_run(self, input_schema: Any, arguments: Any, options: DryRunOptions) -> Conversation[DryRun]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from ipaddress import ip_network
@@ -16,6 +15,7 @@ from cryptography.fernet import Fernet
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from retrycontract.config.database_url import is_redis_url, read_database_url
+from retrycontract.config.key_files import put_once
 from retrycontract.config.outside_settings import DeliverySettings, LoginSettings, Parts
 from retrycontract.config.outside_settings import is_plain_url as is_plain_url
 from retrycontract.config.telemetry import checked_endpoint
@@ -380,22 +380,11 @@ def range_of(name: str) -> str:
     )
 
 
-def _put(path: Path, key: str) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # keys and database are their owner's alone
-    # Written aside (mkstemp: for its owner only) and linked, so that nobody reads a half-written key.
-    handle, draft = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(key)
-    with suppress(FileExistsError):
-        os.link(draft, path)
-    Path(draft).unlink()
-
-
 def _kept(path: Path, make: Callable[[], str], check: Callable[[str], Any], lost: str) -> Any:
     """Read a key, or make it; of processes that start together one wins; raises WrongSettingError with what is lost."""
     try:
         if not path.exists():
-            _put(path, make())
+            put_once(path, make())
     except OSError as error:
         named = "name another one with RETRYCONTRACT_DATA_DIR or --data-dir"
         reason = f"the folder {path.parent} cannot be written ({error.strerror}); mend that, or {named}"

@@ -78,7 +78,7 @@ class _ReadableLines:
         import mcp_types as types
         from mcp.shared.message import SessionMessage
 
-        from retrycontract.mcp.server import RefusedMessageError, readable
+        from retrycontract.mcp.readable import RefusedMessageError, readable
 
         async with aclosing(aiter(Lines(sys.stdin.fileno()))) as lines:
             async for line in lines:

@@ -22,7 +22,7 @@ from retrycontract.config.telemetry import note_error, traceparent_of
 from retrycontract.contract.events import read_traceparent
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.outputs import MAX_MODEL, Kind
-from retrycontract.contract.outputs.json_text import FaultKind, members_of, read_json, with_whole_characters
+from retrycontract.contract.outputs.json_text import members_of, read_json
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import DATA, Tool
@@ -41,23 +41,20 @@ from retrycontract.judging.service_judge import ServiceJudge
 from retrycontract.mcp import messages
 from retrycontract.mcp.checkpoint import OpenCalls, connection_details
 from retrycontract.mcp.extractions import Extractions, ExtractionStep, read_data
-from retrycontract.mcp.messages import Message, UnreadableMessageError
+from retrycontract.mcp.readable import RefusedMessageError, readable
 from retrycontract.mcp.tracing import RequestSpans, note_code, parent_of
 from retrycontract.mcp.visiting import (
     BODY_SECONDS,
-    FEW,
     KeyedVisit,
     NoPayloadError,
     answer,
     answer_problem,
     aside,
-    most_values,
     read_body,
 )
 
 LONGEST_WAIT = 600  # seconds that one question for guidance stays open
 SILENT_WAIT = 45.0  # of a client that hears no signs of life: most give up after 60 seconds
-MOST_BESIDE = 50_000  # values beside a call's arguments: the SDK's parser keeps the interpreter to itself
 TOOLS_URI, CALLS_URI = "retrycontract://tools", "retrycontract://calls"
 JSON = "application/json"
 
@@ -99,64 +96,6 @@ INSTRUCTIONS = (
     "answer is valid. After an error correct what it names and check again with the call_id of the answer."
 )
 IF_BLOCKED = f" When the answer says Blocked, ask {GUIDANCE} with that call_id and do what the person says."
-
-
-UNREADABLE = "The message is no JSON-RPC message that can be read."
-ONE_BY_ONE = "Messages come one at a time: send each of this list by itself."
-
-
-class RefusedMessageError(ValueError):
-    """Raised for a message that nobody can take; `answer` says so under its id."""
-
-    def __init__(self, answer: Message) -> None:
-        self.answer = answer
-        super().__init__(UNREADABLE)
-
-
-def readable(text: str) -> str:
-    """Give a client's message so that the SDK reads what was written; raises RefusedMessageError.
-
-    The SDK refuses the whole message for one half character in the arguments, takes the last of two equal keys, and
-    tells nobody over a pipe. What a model wrote is judged: it is set apart, as text, where the SDK does not look.
-    """
-    value, fault = read_json(text)
-    try:
-        is_wide = most_values(text) > FEW
-        if fault is not None or is_wide or messages.has_odd_arguments(value):
-            text = messages.set_apart(text, always=is_wide)
-            _, fault = read_json(text)
-            if fault is not None and fault.kind in (FaultKind.SURROGATE, FaultKind.ENCODING):
-                text = with_whole_characters(text)
-            read = messages.read_line(text)
-            if isinstance(read, Message):
-                value = read.value
-                if read.has_two_methods or read.repeated:
-                    raise ValueError(UNREADABLE)  # noqa: TRY301 - answered as what cannot be read at all
-        if isinstance(value, Mapping) and not _can_be_answered(value):
-            raise ValueError(UNREADABLE)  # noqa: TRY301
-        if is_wide and most_values(text) > MOST_BESIDE:
-            raise ValueError(UNREADABLE)  # noqa: TRY301
-        types.jsonrpc_message_adapter.validate_json(text, by_name=False)
-    except (ValueError, RecursionError):
-        raise RefusedMessageError(_unreadable(text)) from None
-    return text
-
-
-def _can_be_answered(message: Mapping[str, Any]) -> bool:
-    """Tell a request's id from what the SDK takes for none: it would answer nothing, and the client wait for ever."""
-    request_id = message.get("id", "")
-    return "method" not in message or (isinstance(request_id, str | int) and not isinstance(request_id, bool))
-
-
-def _unreadable(text: str) -> Message:
-    if text.lstrip().startswith("["):
-        return messages.failure(None, messages.INVALID_REQUEST, ONE_BY_ONE)
-    try:
-        read = messages.read_line(text)
-    except UnreadableMessageError as error:
-        return messages.failure(error.request_id, messages.PARSE_ERROR, UNREADABLE)
-    request_id = read.id if isinstance(read, Message) and _can_be_answered(read.value) else None
-    return messages.failure(request_id, messages.INVALID_REQUEST, UNREADABLE)
 
 
 def _apart(written: str, name: str) -> tuple[Any, str | None]:

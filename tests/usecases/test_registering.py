@@ -119,8 +119,8 @@ def wide(number: int) -> dict[str, Any]:
 def test_a_list_ends_where_the_agent_has_used_up_its_work(settings: Settings) -> None:
     configure(settings, work_seconds_per_minute=1e-5, work_burst_seconds=1e-8)
     agent = make_agent()
-    # Many: on a virtual machine the clock of a process sometimes stands still for the milliseconds of several.
-    tools = [{"name": f"tool {number}", "parameters": wide(number)} for number in range(50)]
+    # So many take more than the tenth of a second that is charged at a time.
+    tools = [{"name": f"tool {number}", "parameters": wide(number)} for number in range(300)]
     with pytest.raises(WorkUsedUpError):
         import_tools(agent, read_tool_list(tools), now=timezone.now())
     assert not Tool.objects.exists()
