@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 PREFIX: Final = "RETRYCONTRACT_"
+_LIKE_OURS: Final = re.compile(r"(?i)retry[_-]?contract[_-](.+)")
 # A list of its own, since ServiceSettings needs packages that agents' machines lack. A test holds both together.
 OF_THE_SERVICE: Final = frozenset({
     "ALLOWED_HOSTS", "ALLOW_PRIVATE_WEBHOOKS", "ANSWER_HOLD_SECONDS", "BACKUP_DAYS", "BLOCKED_EXPIRES_AFTER_DAYS",
@@ -54,7 +56,9 @@ def given(environ: Mapping[str, str], names: Iterable[str]) -> tuple[dict[str, s
 
 def misspelt(environ: Mapping[str, str]) -> Iterator[str]:
     """Name each variable of ours that nothing reads: a misspelt one would leave a default in force unseen."""
-    yield from _written_otherwise(environ)
+    for name in environ:  # in another spelling, such as retrycontract_judge or RETRY_CONTRACT_URL
+        if not name.startswith(PREFIX) and (found := _LIKE_OURS.fullmatch(name)):
+            yield f"{name} is no setting: {advice_for(found[1].upper())}"
     given = sorted(name.removeprefix(PREFIX) for name in environ if name.startswith(PREFIX))
     known = OF_THE_SERVICE | OF_OTHERS | {f"{name}_FILE" for name in OF_THE_SERVICE}
     strange = [name for name in given if name not in known and not name.startswith(OF_TESTS)]
@@ -65,19 +69,6 @@ def misspelt(environ: Mapping[str, str]) -> Iterator[str]:
 
     known |= {name.upper() for name in SETTINGS}
     yield from (f"{PREFIX}{name} is no setting: {advice_for(name)}" for name in strange if name not in known)
-
-
-def _written_otherwise(environ: Mapping[str, str]) -> Iterator[str]:
-    """Name each variable that is one of ours but for its case and underscores, such as RETRY_CONTRACT_URL."""
-    if strange := [name for name in environ if _bare(name).startswith(_bare(PREFIX)) and not name.startswith(PREFIX)]:
-        ours = {_bare(PREFIX + name): PREFIX + name for name in OF_THE_SERVICE | OF_OTHERS}
-        yield from (
-            f"{name} is no setting: did you mean {ours[_bare(name)]}?" for name in strange if _bare(name) in ours
-        )
-
-
-def _bare(name: str) -> str:
-    return name.upper().replace("_", "")
 
 
 def advice_for(name: str) -> str:

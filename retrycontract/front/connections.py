@@ -29,6 +29,7 @@ MOST_HEAD, MOST_HEADERS, MOST_ESCAPES = 65_536, 200, 50
 MOST_CHUNKS, LEAST_OF_CHUNK = 5_000, 64
 # Bytes of a body that every connection may hold; of larger ones all together hold no more than a process has room for.
 SMALL_BODY: Final = 65_536
+MOST_PIPELINED: Final = 100  # requests that are sent before the first is answered; hardly any client sends two
 LINGER_SECONDS: Final = 2.0  # so long a client that still sends may read why it is refused
 
 
@@ -51,6 +52,8 @@ CRUMBS: Final = Rejection(
     f"A body may come in {MOST_CHUNKS} chunks, and in more where they have {LEAST_OF_CHUNK} bytes each. Send larger"
     " ones, or the whole body with a Content-Length.",
 )
+# Nothing is said: it would stand among the answers that are on their way. Clients send again what was not answered.
+TOO_MANY: Final = Rejection("", "")
 NO_ROOM: Final = Rejection(
     "503 Service Unavailable",
     "Too many large requests are under way. Send this one again in a moment.",
@@ -159,7 +162,9 @@ class BoundedRequest(Protocol):  # type: ignore[misc] # which parser it is depen
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Begin to answer; what follows is the body."""
+        """Begin to answer; what follows is the body. Raises ValueError for one too many that wait for their turn."""
+        if len(self.pipeline) >= MOST_PIPELINED:
+            self._end_with(TOO_MANY)
         self._is_head = False
         super().on_headers_complete()
 
@@ -210,7 +215,8 @@ class BoundedRequest(Protocol):  # type: ignore[misc] # which parser it is depen
         self._rejection, self._pieces = rejection, []
         self._let_go()
         cycle = self.cycle
-        if cycle is None or not cycle.response_started or (cycle.response_complete and self._is_head):
+        is_next = cycle is None or not cycle.response_started or (cycle.response_complete and self._is_head)
+        if rejection.told and is_next:
             head = (
                 f"{rejection.headers}content-type: text/plain; charset=utf-8\r\ncontent-length: {len(rejection.told)}"
             )

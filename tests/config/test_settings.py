@@ -271,7 +271,7 @@ def test_a_variable_that_nothing_reads_is_refused_with_the_nearest_name(tmp_path
 
 
 @pytest.mark.parametrize(
-    "name", ["retrycontract_judge", "RETRY_CONTRACT_JUDGE", "RetryContract_Judge", "RETRYCONTRACTJUDGE"]
+    "name", ["retrycontract_judge", "RETRY_CONTRACT_JUDGE", "RetryContract_Judge", "retrycontract_jugde"]
 )
 def test_a_variable_in_another_spelling_is_refused_too(tmp_path: Path, name: str) -> None:
     with pytest.raises(WrongSettingError, match=f"^{name} is no setting: did you mean RETRYCONTRACT_JUDGE"):

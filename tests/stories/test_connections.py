@@ -102,6 +102,23 @@ def test_a_body_in_crumbs_is_refused_and_one_in_small_pieces_taken(judged_servic
     assert [b" 401 " in answers[name] for name in ("bytes", "lines")] == [True, True]
 
 
+def test_requests_that_wait_for_no_answer_are_answered_up_to_a_number(judged_service: Service) -> None:
+    """6,000 in one packet of each of 50 connections kept everybody else waiting for 1.7 s."""
+    judged_service.send("GET", "/livez")  # where it is scaled out, this names the next process
+    one = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    answers = {}
+    for number in (80, 6_000):
+        with closing(opened(judged_service, one * number)) as line:
+            line.settimeout(3)
+            answer = b""
+            with suppress(OSError):
+                while came := line.recv(65_536):
+                    answer += came
+            answers[number] = answer.count(b"HTTP/1.1 200 ")
+    assert answers[80] == 80
+    assert 80 < answers[6_000] < 1_000
+
+
 def test_many_headers_and_a_long_one_are_taken(limited: Service) -> None:
     headers = {f"X-{number}": "a" for number in range(150)} | {"X-Long": "a" * 50_000, "Cookie": 'a="\\"\\""'}
     with closing(opened(limited)) as line:
