@@ -40,7 +40,7 @@ from retrycontract.usecases.calls.read_agent_responses import UnknownCursorError
 from retrycontract.usecases.calls.repeat_request import IdempotencyConflictError
 from retrycontract.usecases.counts.keep_count import WorkUsedUpError
 from retrycontract.usecases.tools.contracts import sanitizer
-from retrycontract.usecases.tools.register_tool import ToolChangedError
+from retrycontract.usecases.tools.register_tool import ListTakesLongError, ToolChangedError
 
 STATUS: Final = {
     "bad-json": 400,
@@ -349,6 +349,12 @@ TOLD: Final[dict[type[Exception], Callable[[Any], Problem]]] = {
     TooManyWaitingError: lambda _: Problem(
         "too-much-work",
         "Other checks, of this agent or of several, are still running; wait for them, and send this again.",
+        headers={"Retry-After": "1"},
+    ),
+    ListTakesLongError: lambda _: Problem(
+        "too-much-work",
+        "The list took longer than a request may, since other work is under way. What is registered stays: send the "
+        "same list again, and it goes on from there.",
         headers={"Retry-After": "1"},
     ),
     LostRaceError: lambda _: Problem("busy", "The call changed at the same moment; send the request again."),

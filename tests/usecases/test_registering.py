@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -12,7 +16,13 @@ from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import read_tool_list
 from retrycontract.store.models import Event, Tool, ToolVersion
 from retrycontract.usecases.counts.keep_count import WorkUsedUpError
-from retrycontract.usecases.tools.register_tool import ToolSettings, import_tools, register_tool
+from retrycontract.usecases.tools.register_tool import (
+    ListTakesLongError,
+    Registration,
+    ToolSettings,
+    import_tools,
+    register_tool,
+)
 from retrycontract.usecases.tools.try_schema import dry_run
 from tests.factories import DEPLOY, RIGHT, WRONG, make_agent
 from tests.usecases.conftest import configure
@@ -98,6 +108,70 @@ def test_of_a_list_everything_that_can_be_is_registered() -> None:
     result = import_tools(make_agent(), read_tool_list(tools), now=timezone.now())
     assert [done.tool.name for done in result.registered] == ["good"]
     assert [(name, fault.pointer) for name, fault in result.refused] == [("bad", "/type")]
+
+
+def test_a_list_that_changes_nothing_is_read_in_one_query() -> None:
+    agent = make_agent()
+    tools = [{"name": f"tool {number}", "description": "Ships it.", "parameters": OTHER} for number in range(20)]
+    first = import_tools(agent, read_tool_list(tools), now=timezone.now())
+    with CaptureQueriesContext(connection) as queries:
+        again = import_tools(agent, read_tool_list(tools), now=timezone.now())
+    about = [each["sql"] for each in queries if "retrycontract_tool" in each["sql"]]
+    assert len(about) == 1, about
+    assert [(done.tool.pk, done.version.pk) for done in again.registered] == [
+        (done.tool.pk, done.version.pk) for done in first.registered
+    ]
+    assert not any(done.is_new_tool or done.is_new_version for done in again.registered)
+    assert Event.objects.count() == 20
+
+
+CHANGES: list[tuple[dict[str, Any], ToolSettings, str]] = [
+    ({"parameters": DEPLOY}, ToolSettings(), "schema"),
+    ({"description": "Else."}, ToolSettings(), "description"),
+    ({}, ToolSettings(strict=False), "strict"),
+    ({}, ToolSettings(max_attempts=7), "max_attempts"),
+]
+
+
+@pytest.mark.parametrize(("change", "settings", "what"), CHANGES, ids=[what for *_, what in CHANGES])
+def test_of_a_list_what_differs_in_anything_is_stored(change: Any, settings: ToolSettings, what: str) -> None:
+    agent = make_agent()
+    tools = [{"name": f"tool {number}", "description": "Ships it.", "parameters": OTHER} for number in range(3)]
+    before = [done.tool.revision for done in import_tools(agent, read_tool_list(tools), now=timezone.now()).registered]
+    tools[1] |= change
+    after = import_tools(agent, read_tool_list(tools), settings=settings, now=timezone.now()).registered
+    assert [done.tool.revision for done in after] == [done.tool.revision for done in map(_stored, after)]
+    assert after[1].tool.revision != before[1]
+    assert after[1].is_new_version == (what == "schema")
+
+
+def _stored(done: Registration) -> Registration:
+    return replace(done, tool=Tool.objects.select_related("current_version").get(pk=done.tool.pk))
+
+
+def test_of_a_tool_that_stands_twice_in_a_list_the_last_description_stays() -> None:
+    agent = make_agent()
+    tools = [{"name": "deploy", "description": text, "parameters": OTHER} for text in ("Ships it.", "Sends it.")]
+    for listed in (tools, tools, tools[::-1]):
+        import_tools(agent, read_tool_list(listed), now=timezone.now())
+        assert Tool.objects.get().description == listed[-1]["description"]
+
+
+def test_a_list_that_takes_long_goes_on_where_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrycontract.usecases.tools.register_tool.LONGEST_IMPORT", 0.1)
+    agent = make_agent()
+    listed = [{"name": f"tool {number}", "parameters": wide(1000 + number)} for number in range(40)]
+    listed += [{"name": f"bad {number}", "parameters": {**wide(number), "type": "objekt"}} for number in range(40)]
+    tools = read_tool_list(listed)
+    with pytest.raises(ListTakesLongError):
+        import_tools(agent, tools, now=timezone.now())
+    for _ in range(100):
+        with suppress(ListTakesLongError):
+            result = import_tools(agent, tools, now=timezone.now())
+            break
+    assert len(result.registered) == Tool.objects.count() == 40
+    assert sum(done.is_new_tool for done in result.registered) < 40
+    assert len(result.refused) == 40
 
 
 def test_a_dry_run_tells_the_verdict_and_the_text_and_stores_nothing() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from functools import partial
-from time import thread_time
+from time import monotonic, thread_time
 from typing import Any, Final, TypeAlias
 
 from django.utils import timezone
@@ -20,6 +21,7 @@ from retrycontract.contract.schemas.document import InvalidSchema, SchemaWarning
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.languages import require_compiler
 from retrycontract.store.models import Agent, Door, Event, Tool, ToolVersion
+from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import WritersQueue, write_transaction
 from retrycontract.usecases.calls.repeat_request import safe_tool_name
 from retrycontract.usecases.counts.keep_count import NOTED, charge, note_work, refuse_overdrawn
@@ -44,6 +46,10 @@ class ToolSettings:
         values = {setting.name: getattr(self, setting.name) for setting in fields(self)}
         values["description"] = self.description and self.description.replace("\x00", "\ufffd")
         return {name: value for name, value in values.items() if value is not None}
+
+
+class ListTakesLongError(Exception):
+    """Raised when a list took longer than its sender waits; what is registered stays, and the same list goes on."""
 
 
 class ToolChangedError(RuntimeError):
@@ -94,14 +100,16 @@ def register_tool(
     A tool that writes source files raises UnknownLanguageError or MissingGrammarError where they can't be checked.
     """
     # Before the transaction: a child process may work on it for seconds, and writers would wait.
-    warnings = _admitted(agent, schema, charge=partial(charge, agent.pk, now=now), at_once=at_once)
+    admitted = _admitted(agent, schema, charge=partial(charge, agent.pk, now=now), at_once=at_once)
+    if isinstance(admitted, InvalidSchema):
+        raise admitted
     begun = thread_time()
     shown = _to_show(agent, name, schema)
     done = _store(agent, name, schema, shown, settings or ToolSettings(), now, door, may_replace, actor)
     # Compiled in this thread, so that the first attempt need not be: that would hold up all others at the door.
     _ = pinned(done.tool, done.version, done.tool.kind).is_judged_apart
     note_work(agent.pk, thread_time() - begun, now=now)
-    return replace(done, warnings=warnings)
+    return replace(done, warnings=admitted)
 
 
 def _store(
@@ -116,9 +124,7 @@ def _store(
     actor: str | None = None,
 ) -> Registration:
     """Register a tool whose schema was admitted; `shown` is what `_to_show` gives for it."""
-    name, given = safe_tool_name(name), settings.given()
-    if "description" in given:
-        given["description"] = sanitizer().redact_text(given["description"])
+    name, given = safe_tool_name(name), _given(settings)
     with write_transaction():
         tool, is_new = Tool.objects.get_or_create(
             namespace=agent.namespace,
@@ -149,6 +155,13 @@ def _store(
     return Registration(tool, version, is_new, is_new_version)
 
 
+def _given(settings: ToolSettings) -> dict[str, Any]:
+    given = settings.given()
+    if "description" in given:
+        given["description"] = sanitizer().redact_text(given["description"])
+    return given
+
+
 def _to_show(agent: Agent, name: str, schema: Any) -> Any:
     """Give a schema without its secrets, None where its version is stored.
 
@@ -159,14 +172,27 @@ def _to_show(agent: Agent, name: str, schema: Any) -> Any:
     return None if is_stored else sanitizer().redact_schema(schema)
 
 
+Admitted: TypeAlias = InvalidSchema | tuple[SchemaWarning, ...]  # the fault of a schema, or its warnings
+
+KNOWN: Final = 10_000  # schemas that were asked for last, of which what was found is kept
+_known: dict[str, Admitted] = {}
+_knowing = threading.Lock()
+
+
 def _admitted(
-    agent: Agent, schema: Any, *, charge: Callable[[float], None], at_once: int | None = None
-) -> tuple[SchemaWarning, ...]:
-    """Admit a schema in a child process, once: tools are registered with every start of an agent."""
+    agent: Agent, schema: Any, *, charge: Callable[[float], None], at_once: int | None = None, is_listed: bool = False
+) -> Admitted:
+    """Admit a schema in a child process, once: tools are registered with every start of an agent.
+
+    One that was refused is asked for again, unless it stands in a list, which must come to its end some time.
+    """
     digest = ToolVersion.hash_of(schema)
     found = _known.get(digest)
-    if found is None:
-        found = admit_apart(schema, key=agent.pk, at_once=at_once, charge=charge)
+    if found is None or (isinstance(found, InvalidSchema) and not is_listed):
+        try:
+            found = admit_apart(schema, key=agent.pk, at_once=at_once, charge=charge)
+        except InvalidSchema as fault:
+            found = InvalidSchema(fault.pointer, fault.reason, fault.code)  # without the frames that it came through
         with _knowing:
             while len(_known) >= KNOWN:
                 del _known[next(iter(_known))]
@@ -174,35 +200,29 @@ def _admitted(
     return found
 
 
-KNOWN: Final = 2_000  # schemas that were admitted last, of which their warnings are kept
-_known: dict[str, tuple[SchemaWarning, ...]] = {}
-_knowing = threading.Lock()
-
-Admitted: TypeAlias = Mapping[int, InvalidSchema | tuple[SchemaWarning, ...]]  # of each tool of a list, by its place
-
-
-def _admitted_list(agent: Agent, tools: Sequence[DeclaredTool]) -> Admitted:
-    """Give the fault of each that is refused, else its warnings."""
-    found: dict[int, InvalidSchema | tuple[SchemaWarning, ...]] = {}
+def _admitted_list(agent: Agent, tools: Sequence[DeclaredTool], until: float) -> list[Admitted]:
+    found = list[Admitted]()
     took = list[float]()  # processor seconds that are not charged yet: a write for each tool would take longer
-    for place, declared in enumerate(tools):
+    for declared in tools:
         now = timezone.now()  # a list of thousands takes so long that what the agent may cause grows meanwhile
-        if not place or sum(took) > NOTED:
+        if not found or sum(took) > NOTED:
             # A single list may hold more dear schemas than an agent may have checked in an hour.
             note_work(agent.pk, sum(took), now=now)
             refuse_overdrawn(Agent.objects.get(pk=agent.pk), now=now)
             took.clear()
+        if monotonic() > until:
+            note_work(agent.pk, sum(took), now=now)
+            raise ListTakesLongError
         begun = thread_time()
-        try:
-            found[place] = _admitted(agent, declared.schema, charge=took.append)
-        except InvalidSchema as fault:
-            found[place] = fault
+        found.append(_admitted(agent, declared.schema, charge=took.append, is_listed=True))
         took.append(thread_time() - begun)
     note_work(agent.pk, sum(took), now=timezone.now())
     return found
 
 
 TOGETHER: Final = 4  # tools that are stored in one transaction, which takes some 10 ms
+READ_TOGETHER: Final = 100
+LONGEST_IMPORT: Final = 6.0  # seconds; a thousand new tools take three when nothing else is going on
 _lists = WritersQueue()  # of several lists at once one stands among the writers, each in its turn
 
 
@@ -213,27 +233,56 @@ def import_tools(
 
     A few are stored in each transaction, since other writers would wait for a whole list; whoever does it again finds
     what was stored. Raises WorkUsedUpError, also in the midst of the checks, when the agent has caused more work than
-    it may; then nothing is stored.
+    it may; then nothing is stored. Raises ListTakesLongError after some seconds.
     """
-    admitted = _admitted_list(agent, tools)
+    until = monotonic() + LONGEST_IMPORT
+    admitted = _admitted_list(agent, tools, until)
     begun = thread_time()
-    done: dict[int, Registration] = {}
-    refused: dict[int, tuple[str, InvalidSchema]] = {}
+    refused = [
+        (safe_tool_name(tool.name), found)
+        for tool, found in zip(tools, admitted, strict=True)
+        if isinstance(found, InvalidSchema)
+    ]
+    warnings = {place: found for place, found in enumerate(admitted) if not isinstance(found, InvalidSchema)}
+    of_each = [replace(settings or ToolSettings(), description=tool.description) for tool in tools]
     # By name, whatever their order: of two lists at once, in a transaction each, none holds what the other waits for.
-    named = sorted(enumerate(tools), key=lambda item: safe_tool_name(item[1].name))
-    for start in range(0, len(named), TOGETHER):
-        some = [(place, each, admitted[place]) for place, each in named[start : start + TOGETHER]]
-        shown = {place: _to_show(agent, each.name, each.schema) for place, each, found in some if type(found) is tuple}
-        with _lists, write_transaction():
-            for place, each, found in some:
-                if isinstance(found, InvalidSchema):
-                    refused[place] = safe_tool_name(each.name), found
-                else:
-                    own = replace(settings or ToolSettings(), description=each.description)
-                    stored = _store(agent, each.name, each.schema, shown[place], own, now)
-                    done[place] = replace(stored, warnings=found)
-    note_work(agent.pk, thread_time() - begun, now=now)
-    return ImportResult([done[place] for place in sorted(done)], [refused[place] for place in sorted(refused)])
+    named = sorted((safe_tool_name(tools[place].name), place) for place in warnings)
+    times = Counter(name for name, _ in named)  # a tool may stand twice in a list, and the last one holds
+    done: dict[int, Registration] = {}
+    try:
+        for start in range(0, len(named), READ_TOGETHER):
+            some = named[start : start + READ_TOGETHER]
+            present = {tool.name: tool for tool in Tool.objects.of(agent.namespace).filter(name__in=dict(some))}
+            for name, place in some:
+                tool = present.get(name) if times[name] == 1 else None
+                if tool and (as_it_is := _unchanged(tool, tools[place].schema, of_each[place])):
+                    done[place] = as_it_is
+        named = [(name, place) for name, place in named if place not in done]
+        for start in range(0, len(named), TOGETHER):
+            if monotonic() > until:
+                raise ListTakesLongError
+            some = named[start : start + TOGETHER]
+            shown = {place: _to_show(agent, name, tools[place].schema) for name, place in some}
+            with _lists, write_transaction():
+                for name, place in some:
+                    done[place] = _store(agent, name, tools[place].schema, shown[place], of_each[place], now)
+    finally:
+        note_work(agent.pk, thread_time() - begun, now=now)
+    return ImportResult([replace(done[place], warnings=told) for place, told in warnings.items()], refused)
+
+
+def _unchanged(tool: Tool, schema: Any, settings: ToolSettings) -> Registration | None:
+    """Give what a registration says that changes nothing, as most do when an agent starts; None for any other."""
+    version, given = tool.current_version, _given(settings)
+    if version is None or version.schema_hash != ToolVersion.hash_of(schema):
+        return None
+    if tool.kind == Kind.SOURCE_FILE or any(getattr(tool, name) != value for name, value in given.items()):
+        return None
+    try:
+        _ = version.judged_by
+    except UnreadableError:
+        return None
+    return Registration(tool, version, is_new_tool=False, is_new_version=False)
 
 
 def _held(tool: Tool) -> Tool:
