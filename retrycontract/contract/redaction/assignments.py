@@ -10,7 +10,9 @@ from typing import cast
 from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, compiled, has_digit
 from retrycontract.contract.redaction.field_names import (
     CLOSERS,
+    GAP,
     KIND_OF_NAME,
+    KINDS,
     NAME_WORDS,
     OPERATOR,
     SECRET_NAME,
@@ -25,11 +27,13 @@ from retrycontract.contract.redaction.field_names import (
     split_words,
     word_set,
 )
-from retrycontract.contract.redaction.literals import (
+from retrycontract.contract.redaction.literals import Literal, is_secret_literal
+from retrycontract.contract.redaction.randomness import counts_or_refers, without_sums
+from retrycontract.contract.redaction.scan_copies import FOREIGN
+from retrycontract.contract.redaction.targets import find_parallel, read_targets
+from retrycontract.contract.redaction.values import (
     QUOTES,
-    Literal,
     has_string,
-    is_secret_literal,
     read_block,
     read_default,
     read_expression,
@@ -37,20 +41,18 @@ from retrycontract.contract.redaction.literals import (
     read_literal,
     read_type,
 )
-from retrycontract.contract.redaction.randomness import counts_or_refers, without_sums
-from retrycontract.contract.redaction.scan_copies import FOREIGN
 
 # These are other words in English: they count only behind a name that is no English word.
 _AMBIGUOUS_VERBS = frozenset({"to", "je", "ar", "er", "on", "la", "ir", "ay", "ni", "az", "-"})
 _ENGLISH_NAMES = re.compile(r"(?i)pass(?:w|c|p|\b|_)|pwd|secret|token|key|auth|cred|session|cookie|login|conn|sig|pin")
-_ASSIGNMENT = rf"(?i)({SECRET_NAME})({CLOSERS}{SPACE})({OPERATOR})"
+_ASSIGNMENT = rf"(?i)({SECRET_NAME})({CLOSERS}{GAP})({OPERATOR})"
 _ASSIGNING = Head(rf"(?i)(?:{NAME_WORDS})[\w.$-]*{TAIL_OF_NAME}{SIGN}")
 # Few texts have more names of the first kind than so many, and one more for so many characters: `"key":` in each row of
 # a table. Behind them only names count that say for sure what they name.
 MOST_NAMES, CHARACTERS_A_NAME = 1_500, 1_000
 _SURELY_ASSIGNING = rf"(?i){SURE_ENDING}[0-9]*{SIGN}"
 # A name without a blank, and what stands behind it; the other names are read as they were described.
-_PLAIN_NAME = re.compile(rf"(?i)({KIND_OF_NAME}?[\w.$@-]+{TAIL_OF_NAME})({CLOSERS}{SPACE})({OPERATOR})")
+_PLAIN_NAME = re.compile(rf"(?i)({KIND_OF_NAME}?[\w.$@-]+{TAIL_OF_NAME})({CLOSERS}{GAP})({OPERATOR})")
 _ANY_NAME = re.compile(_ASSIGNMENT)
 _NAME_WORD = re.compile(rf"(?i){NAME_WORDS}")
 _BEFORE_NAME = re.compile(rf"(?i){KIND_OF_NAME}\Z")
@@ -62,7 +64,7 @@ NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 _FLAG = Head(rf"(?i)(?:^|[\s\"'`(\[,])(?:--?[\w-]{{1,40}}[ \t]{{1,4}}){{0,6}}--?({SECRET_NAME})([\"']?,?[ \t]+)")
 _ELEMENT = Head(
     rf"(?i)<(?:[\w-]{{1,40}}:)?({SECRET_NAME})(?:[ \t][^<>]{{0,200}})?>"
-    r"\s*(?:<!\[CDATA\[)?([^<>\s][^<>\]]*?)\s*(?:\]\]>)?\s*</"
+    r"\s*(?:<!\[CDATA\[)?([^<>\s][^<>]*?)\s*(?:\]\]>)?\s*</"
 )
 _ENTRY = Head(rf"(?i)<key>({SECRET_NAME})</key>\s*<string>([^<>\s][^<>]*)</string>")
 _SETTING = Head(
@@ -79,6 +81,7 @@ LONG_WORD = 12
 # Nobody tells a longer one; scripts without blanks would else make each value the rest of the text.
 LONGEST_SAID = 200
 OPENING = frozenset((*QUOTES, "\\"))
+SELECTED = ("\"]'", "']\"", "\\\"]'", "']`", '"]`')  # `page.fill('input[name="password"]', "…")`
 QUOTES_BEFORE_COMMA = ('"', "'", "`", '\\"')
 
 
@@ -88,12 +91,15 @@ def find_assignments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     for find in _assignments(text, taken, allowance):
         name, (start, end) = find[1], find.span(0)
         verdict, targets = judge(name), None
+        if name.casefold() in _VERBS and _is_verb(text, find):
+            continue
+        if name.startswith("secret") and _IN_ARN.search(text, max(start - 80, 0), start):
+            continue
         if name.casefold() == "pass" and (before := _WORD_BEFORE.search(text, max(start - LONGEST_NAME, 0), start)):
             verdict = NameVerdict() if before[1] == "---" else judge(f"{before[1]}_{name}")
-        is_longer = end - start - len(name) > 3  # than a sign between two blanks
+        is_longer, operator = end - start - len(name) > 3, find[3]  # than a sign between two blanks
         if text[end - 1] == "=" and (is_longer or "," in text[max(start - 2, 0) : start]):
-            operator = find[3]
-            targets = _targets(text, find)
+            targets = read_targets(text, start, end, operator)
             # What stands where a type may stand is a name as well: of `login password=` the second is meant.
             inner = _INNER_NAME.search(operator)
             listed = "," in operator and find[2][:1] not in OPENING
@@ -104,7 +110,7 @@ def find_assignments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         elif not verdict.weak and not targets:
             continue
         for span in (
-            _parallel(text, targets, allowance)
+            find_parallel(text, targets, allowance)
             if targets
             else _assigned(text, find, name, verdict, allowance, start, end)
         ):
@@ -164,17 +170,23 @@ def _read_assignment(text: str, encoded: bytes, start: int, word: int, end: int)
     return plain if is_plain else _ANY_NAME.match(text, start)
 
 
-# The word before another one, and what a test that passed begins with.
+# Names that are words of English as well, `Values to pass to …`, `PASS: test_login`; and a part of an ARN.
+_VERBS = frozenset({"pass", "passes", "passed", "passing"})
+_IN_ARN = re.compile(r"arn:[^\s\"']{1,76}\Z")
+
+
+def _is_verb(text: str, find: Found) -> bool:
+    name, operator, end = find[1], find[3], find.span(0)[1]
+    word = text[end : end + 40].lstrip().partition(" ")[0]
+    is_role = operator == ":" and find[2].endswith(" ")  # `Pass :meth:`
+    return is_role or "to" in operator or (name.isupper() and operator == ":" and word.isidentifier())
+
+
+# The word before another one, and what begins a test that passed.
 _WORD_BEFORE = re.compile(r"([A-Za-z]+|---) \Z")
 _PLAIN = frozenset({"=", "==", ":=", "!=", "=>"})
 # The last name before the sign of an assignment.
 _INNER_NAME = re.compile(r"[A-Za-z_$@][\w.$@-]*(?=[\"'\])]{0,3}[ \t]*:?=\Z)")
-# `a, b = ` at the start of a line.
-_TARGETS = re.compile(
-    r"[ \t]*(?:(?:const|let|var|local|my)[ \t]+)?[(\[]?((?:[\w.$@]{1,40}[ \t]*,[ \t]*){1,8}[\w.$@]{1,40})[)\]]?"
-    r"[ \t]*:?=[ \t]*[(\[]?"
-)
-_ITEM = re.compile(r"[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)|[^,\n\"'()])*,?")
 
 
 def _assigned(
@@ -214,6 +226,8 @@ def _assigned(
             return
         if operator.strip(": ") in _AMBIGUOUS_VERBS and not (literal.quoted or _is_foreign(name, operator)):
             return
+    if "phrase" in name.casefold() and (words := _PHRASE.match(text, literal.start)):
+        literal = Literal(words[0], *words.span(0), quoted=True)
     beside = Assignment(name, operator.strip(), spaced=spaced, starts_line=_starts_line(text, start))
     is_secret = is_secret_literal(literal, verdict, beside, allowance)
     is_secret = is_secret and not counts_or_refers(name, literal.text, text[literal.start - 1])
@@ -233,9 +247,15 @@ def _assigned(
         if not verdict.mark:  # a name that tells was counted when it was found
             allowance.spend(start)
         yield SecretSpan(literal.start, literal.end, verdict.mark or "API_KEY")
+        turned = _TURNED_INTO.match(text, literal.end)  # as a plan, or what tells of a change, shows it
+        new = read_literal(text, turned.end()) if turned and verdict.mark else None
+        if new and new.quoted == literal.quoted and is_secret_literal(new, verdict, beside, allowance):
+            yield SecretSpan(new.start, new.end, verdict.mark or "")
     yield from parts
 
 
+_TURNED_INTO = re.compile(rf"[\"'`]?[ \t]+(?:[-=]>|{FOREIGN})[ \t]+(?=\S)")
+_PHRASE = re.compile(r"(?:[a-z]{3,12}[ -]){2,11}[a-z]{3,12}(?=[\"'\r\n]|\Z)")
 # A string of Lua; what is added to a name; letters and digits in one word, where the rest is of another script.
 _LONG_STRING = re.compile(r"\[(=*)\[([^\s\[\]\"',]{4,200})\]\1\]")
 _JOINED_TO = re.compile(
@@ -248,6 +268,10 @@ _HOLDS_WORD = re.compile(r"(?=[!-~]{0,40}[0-9])(?=[!-~]{0,40}[A-Za-z])(?i:(?!sha
 def _value_place(text: str, find: Found, name: str, verdict: NameVerdict) -> tuple[int, str] | None:
     """Give where the value begins, and the sign before it: a type, a size or a call may stand between."""
     operator, end = find[3], find.span(0)[1]
+    # Behind a quote stands no type: `type="password" class="…"`.
+    is_attribute = find[2][:1] in OPENING and _ATTRIBUTE.match(operator)
+    if name == find[1] and is_attribute and operator.rstrip(" \t=") not in _HOLDING:
+        return None
     if operator[-1] in QUOTES:  # a slip: nothing stands between two quoted strings
         return end - 1, ","
     if operator[0] == "," and name == find[1]:
@@ -255,13 +279,20 @@ def _value_place(text: str, find: Found, name: str, verdict: NameVerdict) -> tup
     if operator[0] == "[" and verdict.mark not in ("PASSWORD", "SECRET") and not _SIZE.match(operator):
         return None
     if (operator[0] == "." and len(operator) > 3) or operator == "->":
-        return None if OPENING.isdisjoint(find[2]) else (end, operator)
+        is_checked = operator[:3].casefold() == ".to"  # `expect(user.password).toBe("…")`
+        return (end, operator) if is_checked or not OPENING.isdisjoint(find[2]) else None
+    if name == find[1] and (colon := _NO_TYPE.match(operator)) and text[end : end + 1] not in (*QUOTES, " ", "\t"):
+        word = split_words(colon[2])[-1:]
+        if operator[-1] == "=" and KINDS.isdisjoint((colon[2].casefold(), *word)) and not _CLASS.fullmatch(colon[2]):
+            return find.span(3)[0] + colon.end(1), ":"
     if operator[-1] == ":" and (typed := read_type(text, end)):
         return typed if typed[1] else None
     return end, operator
 
 
-_SIZE = re.compile(r"\[\w*\]")
+_SIZE, _CLASS = re.compile(r"\[\w*\]"), re.compile(r"[A-Z][A-Za-z]*(?:8|16|32|64)?")
+_ATTRIBUTE, _HOLDING = re.compile(r"\w+[ \t]*=\Z"), frozenset({"value", "default", "content", "val"})
+_NO_TYPE = re.compile(r"([?!]?:)[ \t]*(\w+)=+\Z")
 # A comma between what is given to one of these stands for an assignment.
 _GIVING = word_set(
     "set put add append define register store save insert update send fill type with replace export env environment "
@@ -275,6 +306,8 @@ def _given(text: str, find: Found, literal: Literal, mark: str | None) -> Litera
     if not literal.quoted or not mark:
         return None if OPENING.isdisjoint(find[2]) else read_default(text, find.span(3)[0] + 1)
     start = find.span(0)[0]
+    if find[1].startswith("CURLOPT_"):
+        return literal
     call = _GIVEN_TO.search(text, max(start - LONGEST_NAME, 0), start)
     is_slip = find[3][-1] in QUOTES and find[2][:1] in OPENING
     if is_secret_name(literal.text) or not literal.telling or not (is_slip or call):
@@ -287,29 +320,6 @@ def _given(text: str, find: Found, literal: Literal, mark: str | None) -> Litera
 LONGEST_NAME = 60
 
 
-def _targets(text: str, find: Found) -> re.Match[str] | None:
-    """Read all names of `user, password = …` where the find is of one of them."""
-    start, end = find.span(0)
-    if "," not in find[3] and "," not in text[max(start - 2, 0) : start]:
-        return None
-    # In a string of JSON the quote begins the line.
-    line = max(text.rfind(mark, max(start - LONGEST_SAID, 0), start) for mark in ("\n", *QUOTES)) + 1
-    targets = _TARGETS.match(text, line, end + 1)
-    return targets if targets and targets.end() >= end else None
-
-
-def _parallel(text: str, targets: re.Match[str], allowance: Allowance) -> Iterator[SecretSpan]:
-    """Judge each value of `user, password = "ana", "…"` beside its own name."""
-    position = targets.end()
-    for name in targets[1].split(","):
-        allowance.look(position)
-        verdict, literal = judge(name.strip()), read_literal(text, position)
-        beside = Assignment(name.strip(), "=", spaced=True, starts_line=True)
-        if verdict.mark and literal and literal.quoted and is_secret_literal(literal, verdict, beside, allowance):
-            yield SecretSpan(literal.start, literal.end, verdict.mark)
-        position = item.end() if (item := _ITEM.match(text, position)) else position
-
-
 # What a colon ends that opens a block of program text.
 _BLOCK_HEAD = re.compile(
     r"[ \t]*(?:(?:async[ \t]+)?(?:class|def|if|elif|for|while|with|case|match|try|except)\b|[^\n]*->)"
@@ -320,9 +330,11 @@ def _opens_block(text: str, find: Found, literal: Literal) -> bool:
     """Say whether a string behind a name and its colon is no value: a docstring, `" { "` in `"password:" { "…" }`."""
     start, end = find.span(0)
     line = text.rfind("\n", max(start - LONGEST_SAID, 0), start) + 1
+    if find[2][:1] in OPENING:
+        return False
     if literal.text[:1] in (" ", ")", ",", ";", "{") and text.count(text[literal.start - 1], line, start) % 2:
         return True
-    if "\n" not in text[end : literal.start] or find[2][:1] in OPENING:
+    if "\n" not in text[end : literal.start]:
         return False
     return text.startswith(('"""', "'''"), literal.start - 3) or bool(_BLOCK_HEAD.match(text, line, end))
 
@@ -334,7 +346,7 @@ def _is_foreign(name: str, operator: str) -> bool:
 
 def _between_quotes(closers: str, literal: Literal, mark: str | None) -> bool:
     """Say whether a comma parts two quoted strings of which the second is no mere word of a list."""
-    if not literal.quoted or closers.strip() not in QUOTES_BEFORE_COMMA:
+    if not literal.quoted or closers.strip() not in QUOTES_BEFORE_COMMA + SELECTED:
         return False
     return literal.is_noise or (mark == "PASSWORD" and literal.telling and not literal.text.isalpha())
 

@@ -16,8 +16,10 @@ from retrycontract.contract.redaction.detectors import (
     has_digit,
 )
 from retrycontract.contract.redaction.field_names import SECRET_NAME, is_telling_key, judge
-from retrycontract.contract.redaction.literals import Literal, closing_quote, read_literal, unquoted_end
+from retrycontract.contract.redaction.literals import Literal
+from retrycontract.contract.redaction.scan_copies import ascii_copy
 from retrycontract.contract.redaction.surroundings import POSITIONAL, find_positional_passwords
+from retrycontract.contract.redaction.values import closing_quote, read_literal, unquoted_end
 
 _BETWEEN = r"\b[^\n|;]*?[ \t]"
 # Commands, and the flag behind which each takes a password, with a blank or without.
@@ -146,6 +148,7 @@ _READERS = (
     r"|(?:gh|wrangler)[ \t]+secret[ \t]+(?:set|put)\b|(?:docker|podman)[ \t]+secret[ \t]+create\b"
     r"|gcloud[ \t]+secrets[ \t][^\n|;<]*?--data-file=-|pass[ \t]+insert\b)"
 )
+_READER = Head(rf"\b{_READERS}")
 _PIPED = Head(rf"\(?\b(?:echo|printf|yes)[ \t]((?:[^\n|\"']|\"[^\"|]*\"|'[^'|]*')+)\|[ \t]*{_READERS}")
 _PIPED_WORD = re.compile(r"(?<![^\s\"'();=<])(?!-[neE]+\s|echo\s|\\|%s)[^\s\"'();]+")
 _VARIABLE = re.compile(r"\$[A-Za-z_{(]")
@@ -233,6 +236,11 @@ def find_piped_passwords(head: Head, text: str, allowance: Allowance) -> Iterato
             literal = Literal(text[start:end], start, end, quoted=False)
             if literal.text and not literal.is_placeholder and not _VARIABLE.match(literal.text):
                 yield SecretSpan(start, end, "PASSWORD")
+
+
+def reads_password(command: str) -> bool:
+    """Say whether a command reads a password, and nothing else, from its input."""
+    return next(_READER.each(ascii_copy(command)), None) is not None
 
 
 def find_documents(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:

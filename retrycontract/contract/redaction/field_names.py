@@ -17,7 +17,7 @@ def word_set(words: str) -> frozenset[str]:
 
 # Words of which a secret's name has at least one; a text without any of them is not looked at by name.
 NAME_WORDS = (
-    "pass|pwd|passwort|kennwort|contrase|senha|secret|token|key|auth|cred|jwt|bearer|session|sessid|cookie|otp|cvv|"
+    "pass|pasw|p?swd|pwd|passwort|kennwort|contrase|senha|secret|token|key|auth|cred|jwt|bearer|session|sessid|cookie|otp|cvv|"
     "cvc|ssn|sig|dsn|conn|login|access_?id|accessid|mnemonic|art-api|client_srt|csrf|xsrf|pin|salt|sas|pw|psk|seed|"
     "sid|mfa|two_?factor|(?:verification|security|recovery|backup)[_ -]?(?:code|phrase)|social_?security|dapi|hmac|"
     # Other languages, without their accents.
@@ -32,7 +32,9 @@ TAIL_OF_NAME = r"(?:[ ](?:key|secret|token|phrase|string|code|seed|word))?"
 SECRET_NAME = rf"{KIND_OF_NAME}?[\w.$@-]*(?:{NAME_WORDS})[\w.$-]*{TAIL_OF_NAME}"
 
 SPACE = r"[ \t]{0,8}"
-CLOSERS = r"[\"'`\\\])}]{0,4}"
+GAP = r"[ \t]{0,60}"  # before the sign of an assignment, which may stand in a column
+# In a form a star or a colon ends the label, within its quotes.
+CLOSERS = r"(?:\*|:[\"'])?[\"'`\\\])}]{0,4}"
 # `name: type =`, `name type =`, `name As type =`, `name[size] =`, `name { get; } =`, `name, other =`, `name").fill(`,
 # `=>`, `:=`, `??=`, `.=`, `=`, `<-`, `->`, `?:`, `:`, `,` or nothing (between two quoted strings), ` is `
 # A value behind one of these has to look like one.
@@ -43,7 +45,7 @@ _VERB = (
 )
 # What a browser's script does with the field that a quoted name points at.
 _TYPED = (
-    r"(?:\.(?:first|last|clear|click|focus)(?:\(\))?)?\.(?:fill|type|send_?keys|press_?sequentially|set_?value|set_?text"
+    r"(?:\.(?:first|last|clear|click|focus)(?:\(\))?)?\.(?:to_?be|to_?equal|to_?strict_?equal|fill|type|send_?keys|press_?sequentially|set_?value|set_?text"
     rf"|enter_?text|input_?text|val|value|text)(?:\(|{SPACE}=)"
 )
 # A word in another script between name and value, or right behind the name, says the same.
@@ -53,12 +55,12 @@ OPERATOR = (
     rf"|[ \t]as[ \t]{{1,4}}[\w.]{{1,24}}{SPACE}=|\[[^\[\]\n]{{0,40}}\]{SPACE}:?=|\{{[^{{}}\n]{{0,40}}\}}{SPACE}="
     rf"|(?:,{SPACE}[\w.$@]{{1,30}}){{1,4}}{SPACE}:?=|{_TYPED}"
     rf"|{SPACE}\|{SPACE}default\(|:-|=>|:{{1,3}}=|[?+.|]{{0,2}}={{1,3}}|!=|<{{1,2}}-|->"
-    rf"|[?!]?:\*\*|[?!]?:|,|- |{_VERB}|{_FOREIGN_VERB}|[ \t][\"'])"
+    rf"|;s:[0-9]{{1,6}}:|[?!]?:\*\*|[?!]?:|,|- |{_VERB}|{_FOREIGN_VERB}|[ \t][\"'])"
 )
 # What each of them has, without what counts and what captures: RE2 passes over a text with a fraction of the states.
 SIGN = (
-    r"[\"'`\\\])}]*[ \t]*"
-    r"(?:[?!]?:|,|-[ >]|[?+.|!]*=|<{1,2}-|\w+(?:\([0-9, ]+\))?[ \t]*:?=|[ \t]as[ \t]+[\w.]+[ \t]*="
+    r"\*?[\"'`\\\])}]*[ \t]*"
+    r"(?:[?!]?:|,|;s:|-[ >]|[?+.|!]*=|<{1,2}-|\w+(?:\([0-9, ]+\))?[ \t]*:?=|[ \t]as[ \t]+[\w.]+[ \t]*="
     rf"|\[[^\[\]\n]*\][ \t]*:?=|\{{[^{{}}\n]*\}}[ \t]*=|{_TYPED}|\|[ \t]*default\(|{_VERB}"
     rf"|[A-Za-z]*{FOREIGN}|[ \t][\"'])"
 )
@@ -70,6 +72,8 @@ LONGEST_NAME = 160
 _MARKS: dict[str, str] = {
     # Other languages stand here without their accents; those of other scripts in `foreign_words`.
     "PASSWORD": "password passwords passwd passwds pwd pass pw passphrase passcode storepass keypass masterpassword "
+    # Slips of the keyboard, and names of Wi-Fi and of PAM.
+    "pasword passowrd passwrd paswword passwort pswd psswd passwor wifikey wlankey wpakey authtok pword "
     "passwort passworter kennwort losungswort contrasena contrasenya contrasinal senha parola parolasi parolaniz parol "
     "motdepasse depasse mdp palavrapasse wachtwoord haslo hasla sifre sifresi sifreniz sifrem parool heslo jelszo "
     "jelszava losenord losenordet passord passordet adgangskode kodeord kodeordet salasana lozinka lozinku geslo "
@@ -79,12 +83,12 @@ _MARKS: dict[str, str] = {
     "toegangscode psk presharedkey wpapassphrase wpapsk keymaterial claveacceso clavedeacceso claveusuario "
     "clavedeusuario clavemaestra clavewifi claveadmin clavebd clavedb",
     "SECRET": "secret secrets mnemonic seedphrase recoveryphrase recoverycode recoverycodes backupcodes totpseed "
-    "otpseed totpsecret otpsecret totpkey mfaseed geheimnis segreto segredo",
+    "securityanswer otpseed totpsecret otpsecret totpkey mfaseed geheimnis segreto segredo",
     "TOKEN": "token bearer csrf xsrf csrftoken authtoken accesstoken refreshtoken idtoken accesstokens "
     "refreshtokens authtokens apitokens authcode authcookie jeton",
-    "API_KEY": "apikey apikeys xapikey appkey applicationkey consumerkey servicekey subscriptionkey authkey "
-    "accountkey storagekey licensekey sonarlogin masterkey deploykey integrationkey apitoken artapi cleapi dapi "
-    "claveapi chaveapi chiaveapi apischlussel apisleutel kluczapi apinyckel",
+    "API_KEY": "apikey apikeys xapikey appkey applicationkey consumerkey servicekey subscriptionkey functionskey "
+    "authkey accountkey storagekey licensekey sonarlogin masterkey deploykey integrationkey apitoken artapi cleapi "
+    "dapi claveapi chaveapi chiaveapi apischlussel apisleutel kluczapi apinyckel",
     "ACCESS_KEY": "accesskey accesskeys secretkey secretkeys secretaccesskey clesecrete clavesecreta chavesecreta "
     "zugriffsschlussel",
     "PRIVATE_KEY": "privatekey privatekeys signingkey encryptionkey decryptionkey sshkey hmackey aeskey rsakey "
@@ -96,7 +100,7 @@ _MARKS: dict[str, str] = {
     "COOKIE": "cookie cookies setcookie",
     "CONNECTION_STRING": "dsn connectionstring connectionstrings connstr connstring connectionuri",
     "PIN": "pin pincode",
-    "OTP": "otp totp otpcode mfacode twofactorcode verificationcode",
+    "OTP": "otp totp otpcode mfacode twofactorcode verificationcode smscode emailcode logincode authenticationcode",
     "CVV": "cvv cvc cvv2 cvc2 securitycode",
     "SSN": "ssn socialsecuritynumber socialsecurity",
 }
@@ -106,7 +110,7 @@ _WHOSE = (
     "db database user usr root login admin my mysql sql postgres mongo redis smtp imap ftp sftp ldap mail email "
     "sudo su wifi wlan vpn web http app api account acct client server sys system svc service host proxy bind cert key "
     "keystore trust truststore jks vault rabbit amqp mqtt default temp tmp new old current cur master main test "
-    "dev prod"
+    "dev prod remote local"
 )
 _SECRET_WORDS |= {f"{whose}{word}": "PASSWORD" for whose in _WHOSE.split() for word in ("pass", "pw", "pword", "passw")}
 # What ends a name of which the value is secret whatever else the name says.
@@ -136,8 +140,8 @@ _TAILS = word_set(
 )
 # A name that ends so speaks *about* a secret: `token_count`, `password_policy`, `secret_name`.
 _DESCRIPTORS = word_set(
-    "address algorithm alias allowed arn at attempts audience behavior behaviour budget cap changed class column cost "
-    "count counts created date days default description dir directory domain duration email enabled encoding "
+    "address alg algorithm alias allowed arn at attempts audience behavior behaviour budget cap changed class column "
+    "cost count counts created date days default description dir directory domain duration email enabled encoding "
     "endpoint env error exists expiration expires expiry field fields file filename format hint hints host id ids "
     "in index input issuer kind label last length level lifetime limit limits link location manager max message "
     "method min minutes missing mode modified name names note notes number options output owner param parameter path "
@@ -183,6 +187,7 @@ KINDS = word_set(
     "basic bearer digest oauth oauth2 oidc saml jwt none null default enabled disabled on off yes no auto type "
     "undefined nil true false password token secret key apikey api_key header cookie session sessions anonymous "
     "public private hidden new test static final const let var async await function lambda return readonly import "
+    "same-origin include omit files compat systemd sss "
     "expired invalid valid missing unauthorized forbidden active inactive strict lax local global remote user"
 )
 # A rule for passwords begins so, where the password itself would stand: `Password: must be changed`.
@@ -217,6 +222,11 @@ class Assignment:
     def is_header(self) -> bool:
         """Say whether the name is one of an HTTP header of its own, such as `X-Api-Key`."""
         return self.operator == ":" and self.name[:2] in ("X-", "x-")
+
+    @property
+    def is_setting(self) -> bool:
+        """Say whether the name is written as in a file of settings: `DB_PASSWORD=`, `spring.datasource.password=`."""
+        return self.starts_line and not self.spaced and (self.name.isupper() or "." in self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from retrycontract.contract.redaction.assignments import LONG_WORD, LONGEST_SAID
 from retrycontract.contract.redaction.commands import METHOD
 from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, has_digit
 from retrycontract.contract.redaction.field_names import SECRET_NAME, is_secret_name, is_telling_key, judge
-from retrycontract.contract.redaction.literals import Literal, is_quoted_secret, read_list, read_literal
+from retrycontract.contract.redaction.literals import Literal, is_quoted_secret
 from retrycontract.contract.redaction.scan_copies import FOREIGN
+from retrycontract.contract.redaction.values import read_list, read_literal
 
 SHORTEST = 6
 ENDS = ".,;:!?)]}"  # of a clause, not of a value
@@ -38,17 +39,25 @@ _NAMING = rf"\s(?:name|key|id|type)=[\"']({SECRET_NAME})[\"']"
 _NAME_THEN_VALUE = Head(rf"(?i)<[\w:.-]+[^<>]*?{_NAMING}[^<>]*?\svalue=[\"']([^\"'<>]+)[\"']")
 _VALUE_THEN_NAME = Head(rf"(?i)<[\w:.-]+[^<>]*?\svalue=[\"']([^\"'<>]+)[\"'][^<>]*?{_NAMING}")
 _TAG = r"(?:</?(?:b|strong|i|em|u|code|kbd|tt|span|td|th|dt|dd|label|mark|pre|br)\b[^<>\n]*>|\*\*|__)"
-_EMPHASIS = Head(rf"(?i)({SECRET_NAME})[ \t]?:?[ \t]*{_TAG}(?:[ \t]*(?::|{_TAG}))*[ \t]*`?([^\s<>*`:][^\s<>*`]*)")
+_EMPHASIS = Head(
+    rf"(?i)({SECRET_NAME})(?:[ \t]?:?|[ \t](?:is|ist|est|es|lautet))[ \t]*{_TAG}(?:[ \t]*(?::|{_TAG}))*[ \t]*`?"
+    r"([^\s<>*`:][^\s<>`]*)"
+)
 _VALUE_FIRST = Head(
     rf"(?i)\bvalue[\"']?[ \t]*:[ \t]*([^\s][^\n]*)\n[ \t]*[\"']?name[\"']?[ \t]*:[ \t]*[\"']?({SECRET_NAME})"
 )
 _VARIABLE = Head(rf"(?i)\bvariable[ \t]+[\"']({SECRET_NAME})[\"'][ \t]*\{{[^{{}}]*\bdefault[ \t]*=[ \t]*")
 # Sentences that say more between the name and the value than a verb.
+_BELONGING = "for|of|you|we|to|fur|de|del|della|du|des|do|da|dos|voor|van"
+_TOLD = r"(?:is|was|ist|est|es|e|jest|lautet):?(?:[ \t]+(?:also|now|still|currently))?"
 _WHOSE = Head(
-    rf"(?i)({SECRET_NAME})[ \t]*(?:[ \t](?:for|of)(?:[ \t]+[\w.@'-]+)+|\([^()\n]*\))[ \t]*(?::|=|is:?|was:?)[ \t]+"
+    rf"(?i)({SECRET_NAME})[ \t]*(?:(?:[ \t](?:(?:is|was)[ \t]+\w+[ \t]+)?(?:{_BELONGING})(?:[ \t]+[\w.@'/:-]+)+"
+    rf"|[(\[][^()\[\]\n]*[)\]]|,[ \t]which|[ \t](?:for|of)[^\n:=]*\([^()\n]*\))"
+    rf"(?:[ \t]*(?::(?:[ \t]*\r?\n)?|=)|[ \t]+{_TOLD})|[ \t](?:do|dla)(?:[ \t]+[\w.-]+)+[ \t]+to:?)[ \t]+"
 )
 _SET_TO = Head(
-    rf"(?i)\b(?:set|change|changed|reset|update|updated)[ \t]+(?:[\w']+[ \t]+)?({SECRET_NAME})[ \t]+(?:to|as):?[ \t]+"
+    rf"(?i)\b(?:set|change|changed|reset|update|updated)[ \t]+(?:[\w']+[ \t]+)?({SECRET_NAME})"
+    r"(?:[ \t]+from[ \t]+\S+)?[ \t]+(?:to|as):?[ \t]+"
 )
 # `? password` and `: value` on two lines; `name:` and `value:` with other members of the same object between.
 _COMPLEX_KEY = Head(rf"(?im)(?:^|[\"'])[ \t]*\?[ \t]+[\"']?({SECRET_NAME})[\"']?[ \t]*\n[ \t]*:[ \t]+")
@@ -57,7 +66,9 @@ _MEMBERS = Head(
     r"[ \t]+[\"']?value[\"']?:[ \t]+"
 )
 # With nothing but a blank or a slip between, `mit dem Passwort …`; and a user beside a password.
-_SAYING = rf"(?:is|ist|er|je|ni|ay|on|mi|e|adalah|[a-z]{{0,4}}{FOREIGN}[a-z{FOREIGN}]{{0,8}})[ \t]{{1,3}}"
+_SAYING = (
+    rf"(?:is|still|now|also|ist|er|je|ni|ay|on|mi|e|adalah|[a-z]{{0,4}}{FOREIGN}[a-z{FOREIGN}]{{0,8}})[ \t]{{1,3}}"
+)
 # As far as to the first digit or sign with something behind it: all of a long word would take RE2 much longer.
 _MIXED = r"[^\s/\"'`]*?[0-9!#$%^&*+?~][^\s\"'`]"
 _WORD = re.compile(rf"[^\s\"'`]{{0,{LONGEST_SAID + 1}}}")
@@ -94,7 +105,7 @@ _PHRASE = Head(
 
 # A title or a prompt alone on its line, with the value alone below it.
 _TITLE = Head(
-    rf"(?im)^[ \t]*(?:#{{1,6}}[ \t]+|[*_=]{{1,6}}[ \t]*)?(?:\w+[ \t]){{0,2}}({SECRET_NAME})"
+    rf"(?im)^[ \t]*(?:#{{1,6}}[ \t]+|[*_=]{{1,6}}[ \t]*)?(?:[\w']+[ \t]){{0,4}}?({SECRET_NAME})"
     r"(?:[ \t]*[*_=:]{1,6}|[ \t]*\n[=-]{3,}|[ \t]*)[ \t]*\r?\n(?:[ \t]*\r?\n){0,2}(?:```\w*[ \t]*\n)?"
     r"[ \t]*`?([^\s`]+)`?[ \t]*\r?(?:\n|\z)"
 )
@@ -128,15 +139,15 @@ _BESIDE_USER = Head(
     rf"({_OF_WORD}(?:[0-9]{_OF_WORD}[a-z]|[a-z]{_OF_WORD}[0-9]){_OF_WORD})"
 )
 _ROUTER = Head(
-    r"(?im)(?:^|[\"'])[ \t]*(?:enable[ \t]+(?:password|secret)|username[ \t]+\S+[ \t]+(?:privilege[ \t]+[0-9]+[ \t]+)?"
+    r"(?im)(?:^|[\"'])[ \t]*(?:enable[ \t]+(?:password|secret)|(?:set|fastcgi_param)[ \t]+\w*password"
+    r"|bindpw|rootpw(?:[ \t]+--\w+)?|[\w.]+[._]password|username[ \t]+\S+[ \t]+(?:privilege[ \t]+[0-9]+[ \t]+)?"
     r"(?:password|secret)|password)(?:[ \t]+level[ \t]+[0-9]+)?(?:[ \t]+[0-9])?[ \t]+"
-    r"([^\s\"']*[0-9][^\s\"']*)[ \t]*(?:$|[\"'\r])"
+    r"([^\s\"';]*[0-9][^\s\"';]*);?[ \t]*(?:$|[\"'\r])"
 )
 _FTP = Head(
     r"(?m)\bUSER[ \t]+\S+[ \t]*\r?\n(?:[^\n]*\n){0,2}?[^\n]{0,12}\bPASS[ \t]+(\S+)|^ftp>[ \t]+user[ \t]+\S+[ \t]+(\S+)"
 )
-SHORTEST_MIXED, SHORTEST_ALTERNATING = 5, 8
-_DIGITS = re.compile("[0-9]+")
+SHORTEST_MIXED, SHORTEST_ALTERNATING, _DIGITS = 5, 8, re.compile("[0-9]+")
 # The name in another script, which has become a short one, joined to the value: no blank parts words there.
 _JOINED = Head(
     rf"(?:{FOREIGN}[\w ]{{0,20}}?(?:pw|pwd|pass_?|passwd_?|password_*)([A-Za-z0-9]{{6,40}})(?:[^\w]|$)"
@@ -206,7 +217,7 @@ def find_named_elements(head: Head, text: str, allowance: Allowance) -> Iterator
     for find in head.all(text, allowance):
         value, name = (1, 2) if head is _VALUE_THEN_NAME else (2, 1)
         start, end = find.span(value)
-        literal = Literal(text[start:end].rstrip(" \t\r\n.,;"), start, end, quoted=True)
+        literal = Literal(text[start:end].rstrip(" \t\r\n.,;*"), start, end, quoted=True)
         # In program text two underscores begin a name: `#define A_secret __NR_a_secret`.
         if head is _EMPHASIS and text[start - 2 : start] == "__" and judge(literal.text).mark:
             continue
@@ -263,7 +274,7 @@ def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[Se
             if not _alternates(find[group]):
                 continue
         # `pass` is a verb as well.
-        if mark == "PASSWORD" and (head is not _BARE or find[1] != "pass"):
+        if mark == "PASSWORD" and (head is not _BARE or find[1].casefold() not in ("pass", "passes", "passed")):
             start = find.span(group)[0]
             word = _WORD.match(text, start)
             if word and _is_plainly_secret(word[0], mark):
@@ -299,7 +310,7 @@ def find_below_titles(head: Head, text: str, allowance: Allowance) -> Iterator[S
         mark, (start, end) = judge(find[1]).mark, find.span(0)
         literal = Literal(find[2].rstrip(ENDS), *find.span(2), quoted=False)
         is_quoted = head is _QUOTED_TITLE
-        if mark not in _PASSWORDS or not (is_quoted or _MARKED_TITLE.match(text, start)) or find[2].endswith(":"):
+        if not mark or not (is_quoted or _MARKED_TITLE.match(text, start)) or find[2].endswith(":"):
             continue
         if _is_plainly_secret(find[2], mark) or (
             mark == "PASSWORD" and _is_mixed(literal) and (is_quoted or _END_BELOW.match(text, end))
@@ -355,7 +366,8 @@ def find_spoken(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `password 'value'`, where only a quote follows the name."""
     for find in _SPOKEN.telling(text, allowance):
         literal = read_literal(text, find.span(2)[0])
-        if literal and literal.quoted and (literal.telling or len(literal.text) >= LONG_WORD):
+        is_long = literal and literal.quoted and (literal.telling or len(literal.text) >= LONG_WORD)
+        if literal and is_long and not literal.is_placeholder:
             asked = literal.text.rstrip()
             if asked[-1:] in (":", "?", ">") and judge(asked[:-1]).mark:
                 continue  # what is typed is asked for: `(read-passwd "Password: ")`

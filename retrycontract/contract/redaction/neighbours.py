@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from retrycontract.contract.redaction.commands import reads_password
 from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
 from retrycontract.contract.redaction.field_names import NAME_WORDS, SECRET_NAME, NameVerdict, judge, split_words
 from retrycontract.contract.redaction.foreign import MARK, items_of
-from retrycontract.contract.redaction.literals import QUOTES, Literal, closing_quote, is_quoted_secret, read_list
+from retrycontract.contract.redaction.literals import Literal, is_quoted_secret
+from retrycontract.contract.redaction.values import QUOTES, closing_quote, read_list
 
 # The member that names, and the members that then hold the secret; all are compared in small letters.
 _NAMING = ("name", "key", "field", "header", "variable", "var", "env", "param", "parameter", "property", "attribute",
@@ -45,7 +47,7 @@ _TYPED_SECRETS = frozenset(
 )
 # The list that names, and the list, or the list of rows, that holds what it names.
 _COLUMNS = ("columns", "fields", "headers", "header", "cols", "column_names", "keys", "names")
-_ROWS = ("values", "rows", "row", "data", "params", "parameters", "records")
+_ROWS = ("values", "rows", "row", "data", "params", "parameters", "records", "body")
 _QUERIES = ("sql", "query", "statement", "text")
 _BOUND = ("parameters", "params", "args", "values", "bindings", "arguments")
 _PLACE = r"(?:\$[0-9]{1,3}|\?|%s)"
@@ -53,6 +55,10 @@ _BINDING = re.compile(rf"([\w.\"`\[\]]{{1,80}})\s*=\s*({_PLACE})|({_PLACE})")
 _INSERT = re.compile(
     rf"\(([\w\s,\"`\[\]]{{1,2000}})\)\s*values\s*\(\s*({_PLACE}(?:\s*,\s*{_PLACE})*)\s*\)", re.IGNORECASE
 )
+# What is asked for, and the answer; a file named for a secret; a command that reads a password: one word each.
+_PROMPTS, _ANSWERS = ("prompt", "expect"), ("response", "send", "answer", "reply", "input", "text", "value")
+_FILES, _CONTENTS = ("path", "file_path", "filepath", "filename", "file"), ("content", "contents", "text", "data")
+_RUN, _INPUTS = ("command", "cmd"), ("stdin", "input")
 LONGEST_QUERY = 10_000
 MOST_COLUMNS = 1_000
 MOST_WORDS = 4
@@ -63,7 +69,9 @@ def spellings_of(name: str) -> tuple[str, str, str]:
     return name, name.capitalize(), name.upper()
 
 
-_TELLING = {*_NAMING, *_ALSO_NAMING, *_POINTING, *_COLUMNS, *_QUERIES, "kind", "op", "path"}
+_TELLING = {
+    *_NAMING, *_ALSO_NAMING, *_POINTING, *_COLUMNS, *_QUERIES, *_PROMPTS, *_FILES, *_RUN, "kind", "op"
+}  # fmt: skip
 _SPELLINGS = frozenset(spelling for name in _TELLING for spelling in spellings_of(name))
 
 
@@ -94,11 +102,35 @@ def paired_values(members: dict[Any, Any], shown: Callable[[Any], str]) -> dict[
         named = judge(target).mark if len(target.split()) <= MOST_WORDS else None
         if target and (named in ("PASSWORD", "API_KEY") or not _TYPED_SECRETS.isdisjoint(split_words(target))):
             found.update((folded[key], "PASSWORD") for key in _TYPED if key in folded and key != pointing)
+    words = [key for key in folded if _is_word(dict.get(members, folded[key]))]
+    if words:
+        found.update((folded[key], mark) for key, mark in _answers_to(folded, words, told) if folded[key] not in found)
     if told("kind").casefold() == "secret":
         found.update((folded[key], "SECRET") for key in _MANIFEST if key in folded)
     for key, marks in _columns_of(members, folded):
         found.setdefault(key, marks)
     return found
+
+
+def _is_word(value: Any) -> bool:
+    return type(value) is str and 3 <= len(value.strip()) <= LONGEST_COLUMN and not any(map(str.isspace, value.strip()))
+
+
+def _answers_to(folded: dict[str, Any], words: list[str], told: Callable[[str], str]) -> Iterator[tuple[str, str]]:
+    """Give the members of one word that answer a prompt, fill a secret's file or are read by a command."""
+    for prompt in (name for name in _PROMPTS if name in folded):
+        asked = told(prompt)
+        if len(asked.split()) <= MOST_WORDS and not _TYPED_SECRETS.isdisjoint(split_words(asked)):
+            yield from ((key, "PASSWORD") for key in _ANSWERS if key in words)
+    for file in (name for name in _FILES if name in folded):
+        name = told(file).rpartition("/")[2].removesuffix(".txt")
+        if "." not in name and (mark := judge(name).mark) in _CHANGEABLE and mark:
+            yield from ((key, mark) for key in _CONTENTS if key in words)
+    if any(reads_password(told(name)) for name in _RUN if name in folded):
+        yield from ((key, "PASSWORD") for key in _INPUTS if key in words)
+    kind = told("type").casefold()
+    if kind in ("securestring", "password"):
+        yield from ((key, "PASSWORD") for key in ("text", "value", "content") if key in words)
 
 
 MOST_FOLDED = 40  # characters of a name of which a neighbour is looked for
@@ -108,12 +140,19 @@ def _columns_of(members: dict[Any, Any], folded: dict[str, Any]) -> Iterator[tup
     for naming in (name for name in _COLUMNS if name in folded):
         names = dict.get(members, folded[naming])
         if issubclass(type(names), (list, tuple)):
-            plain = [name if type(name) is str else "" for name in items_of(names)[:MOST_COLUMNS]]
+            plain = [_name_of(name) for name in items_of(names)[:MOST_COLUMNS]]
             yield from _marked(folded, _ROWS, naming, plain)
     for naming in (name for name in _QUERIES if name in folded):
         query = dict.get(members, folded[naming])
         if type(query) is str and any(key in folded for key in _BOUND):
             yield from _marked(folded, _BOUND, naming, _bound_names(query[:LONGEST_QUERY]))
+
+
+def _name_of(column: Any) -> str:
+    """Give the name of a column, which may stand in an object with its type."""
+    if issubclass(type(column), dict):
+        column = dict.get(column, "name")
+    return column if type(column) is str else ""
 
 
 def _marked(
@@ -159,10 +198,10 @@ def _bound_names(query: str) -> list[str]:
 # A name of a secret before what holds others; one member that names another. Both in JSON that was not read as such:
 # broken, in a string, in a literal of Python.
 _HOLDER = Head(rf"(?i)({SECRET_NAME})[\"'`]?[ \t]{{0,8}}(?:=>|[:=])\s{{0,40}}[\[{{]")
-_NAMES = "|".join(sorted({*_NAMING, *_ALSO_NAMING, *_POINTING, "path", "kind"}))
+_NAMES = "|".join(sorted({*_NAMING, *_ALSO_NAMING, *_POINTING, *_PROMPTS, *_FILES, "kind"}))
 _COLON = r"[\"']\s*(?:=>|:)\s*"
 _NAMED = Head(rf"(?i)[\"'](?:{_NAMES}){_COLON}[\"']([^\"'\n]*(?:{NAME_WORDS})[^\"'\n]*)")
-_LISTED = Head(rf"(?i)[\"'](?:{'|'.join(_COLUMNS)}){_COLON}\[([^\[\]{{}}]*(?:{NAME_WORDS}))")
+_LISTED = Head(rf"(?i)[\"'](?:{'|'.join(_COLUMNS)}){_COLON}\[([^\[\]]*(?:{NAME_WORDS}))")
 _BOUND_TO = Head(rf"(?i)[\"'](?:{'|'.join(_QUERIES)}){_COLON}[\"']([^\n]*(?:{NAME_WORDS})[^\n]*{_PLACE})")
 # Characters before and behind such a member in which the object that holds it begins and ends.
 WINDOW = 1_000
@@ -251,7 +290,8 @@ def _held(written: _Written, outer: NameVerdict, *, is_data: bool) -> Iterator[S
         verdict = outer
         if name and not name.isdigit():
             own = judge(name)
-            mark = own.mark or (None if own.descriptor else outer.mark)
+            is_value = name.casefold() == "default" and outer.mark in _CHANGEABLE
+            mark = own.mark or (None if own.descriptor and not is_value else outer.mark)
             verdict = NameVerdict(mark, own.weak, own.public, own.descriptor, own.identifier)
         if isinstance(entry, _Written):
             yield from _held(entry, verdict, is_data=is_data)
@@ -312,7 +352,7 @@ def _paired(written: _Written, *, is_data: bool) -> Iterator[SecretSpan]:
     values = {
         name: entry.text
         if isinstance(entry, Literal)
-        else [part.text if isinstance(part, Literal) else "" for _, part in entry.entries]
+        else [part.text if isinstance(part, Literal) else _told_name(part) for _, part in entry.entries]
         for name, entry in entries.items()
     }
     for name, mark in paired_values(values, lambda name: name if type(name) is str else "").items():
@@ -328,6 +368,11 @@ def _paired(written: _Written, *, is_data: bool) -> Iterator[SecretSpan]:
                 for (_, item), of_item in zip(row.entries, mark, strict=False):
                     if of_item and isinstance(item, Literal) and _is_secret(item, of_item, is_data=True):
                         yield SecretSpan(item.start, item.end, of_item)
+
+
+def _told_name(written: _Written) -> str:
+    """Give what an object says that its name is, as one of the columns of a table does."""
+    return next((each.text for name, each in written.entries if name == "name" and isinstance(each, Literal)), "")
 
 
 def _is_data(text: str) -> bool:

@@ -158,6 +158,8 @@ _AWS_SECRET = Head(r"(?:^|[^A-Za-z0-9/+=_.-])([A-Za-z0-9/+]{40})(?:$|[^A-Za-z0-9
 LEAST_OF_AWS = 4.1
 # Public keys of SSH, and digests that name their algorithm.
 _PUBLIC = ("AAAA", "sha256-", "sha384-", "sha512-")
+# What base64 of a PNG, a GIF, a JPEG and a PDF begins with; the letters in their order.
+_PICTURES, _ALPHABET = ("iVBORw0KGgo", "R0lGOD", "/9j/", "JVBERi0"), re.compile("abcdefghijkl|ABCDEFGHIJKL")
 # Ids that models' APIs give to answers and calls, addresses of IPFS, the path of a drawing (SVG).
 _IDS = re.compile(
     r"(?:chatcmpl|resp|msg|toolu|call|thread|run|asst|file|batch|gen|req|fc|rs|srvtoolu)[-_][A-Za-z0-9]{16,64}"
@@ -180,6 +182,8 @@ def find_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         if _DIGESTS.search(text[max(0, start - _LONGEST_DIGEST) : start]) or _IDS.fullmatch(token):
             continue
         if text[start - 1 : start] == "<" and text[end : end + 1] == "@":  # the id of an e-mail
+            continue
+        if token.startswith(_PICTURES) or _ALPHABET.search(token):
             continue
         if not looks_random(token, at_least=24) or _ADDRESS.search(text[max(0, start - _LOOK_BACK) : start]):
             continue

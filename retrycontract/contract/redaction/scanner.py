@@ -12,6 +12,7 @@ from retrycontract.contract.redaction import (
     assignments,
     commands,
     file_forms,
+    known_calls,
     neighbours,
     program_text,
     surroundings,
@@ -62,8 +63,7 @@ LISTED_COMMAND = (
     r"[\"']\s*,\s*[\"']-|[\"']-[\w-]*[\"']\s*,\s*[\"']|\n[ \t]*-[ \t]+[\"']?-[\w-]"
     rf"|[\"'](?:[\w./\\-]*[/\\])?{commands.WITHOUT_FLAG}(?:\.exe)?[\"']\s*,\s*[\"']"
 )
-# A text of up to so many characters in which nothing was found is known again, of so many of these: one submission asks
-# for each of its values several times, and the next one for many of the same.
+# A text of up to so many characters in which nothing was found is known again, of so many of these: values repeat.
 LONGEST_KNOWN, MOST_KNOWN = 100, 4_000
 LONGEST_ASKED, FEW_ASKED = 500, 10  # a longer text, or a few, would gain little from being asked for with others
 # Redacting may join or lay bare what the next look finds; in practice the second look finds nothing.
@@ -93,7 +93,7 @@ _WORD_OF_LINE = re.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
 
 CONTEXT = (
     *assignments.FINDERS, *neighbours.FINDERS, *file_forms.FINDERS, *surroundings.FINDERS,
-    *commands.COMMAND_FINDERS, *program_text.FINDERS, *tables.FINDERS, MANIFESTS,
+    *commands.COMMAND_FINDERS, *program_text.FINDERS, *known_calls.FINDERS, *tables.FINDERS, MANIFESTS,
 )  # fmt: skip
 
 

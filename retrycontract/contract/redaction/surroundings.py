@@ -29,7 +29,7 @@ _DATABASES = ("postgres", "mysql", "mariadb", "mongodb", "redis", "rediss", "amq
 # Oracle's own form of an address, `user/password@host`.
 _ORACLE = Head(
     r"(?i)(?:\bjdbc:oracle:(?:thin|oci8?):|\b(?:sqlplus|sqlldr|expdp|impdp|rman)\b[^\n|;]*?[ \t=]"
-    r"|\bconn(?:ect)?[ \t]+)[\"']?[\w$#.]+/([^\s@/\"'<>|;,][^\s@/\"'<>|;,]+)"
+    r"|(?:^|\n|\r|SQL>|[\"'(`;])[ \t]*conn(?:ect)?[ \t]+)[\"']?[\w$#.]+/([^\s@/\"'<>|;,][^\s@/\"'<>|;,]+)"
 )
 # Two of its commands are words of mathematics, too: `exp(2j*pi*f1/fs)`.
 _ORACLE_DUMP = Head(
@@ -52,7 +52,19 @@ _WIFI = Head(
     r"(?i)\bWIFI:(?:[ST]:[^;\n]*;|H:[^;\n]*;)*P:([^;\n]+)|\bwpa_passphrase[ \t]+(?:\"[^\"\n]+\"|[^\s]+)[ \t]+([^\s]+)"
     r"|\bwpa-psk[ \t]+([^\s]+)"
 )
-POSITIONAL = (_ORACLE, _ORACLE_DUMP, _PGPASS, _NET_USE, _SECURE_STRING, _INTO_SECURE_STRING, _WIFI)
+_GO_ADDRESS = Head(r"[\w.-]+:([^\s@/\"'`:(]+)@(?:tcp|unix)\(")
+_WINDOWS_HASH = Head(r"[\w.$-]+:[0-9]+:[0-9a-f]{32}:([0-9a-f]{32}):::")
+POSITIONAL = (
+    _GO_ADDRESS,
+    _WINDOWS_HASH,
+    _ORACLE,
+    _ORACLE_DUMP,
+    _PGPASS,
+    _NET_USE,
+    _SECURE_STRING,
+    _INTO_SECURE_STRING,
+    _WIFI,
+)
 
 _HOST, _PORT = re.compile(r"(?i)(?:local)?host|[\w-]+(?:\.[\w-]+)+"), re.compile(r"[0-9]{2,5}")
 # Letters alone are a credential behind a scheme such as `Bearer` if so many of them make no word.
@@ -114,7 +126,12 @@ def _userinfo(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpa
     for find in head.telling(text, allowance):
         group = 3 if find.span(3) != (-1, -1) else 2
         literal = _group(find, group, quoted=True)
-        if not literal.text or literal.is_placeholder or (group == 2 and not literal.is_noise):
+        if (
+            not literal.text
+            or literal.is_placeholder
+            or literal.is_word_of_code
+            or (group == 2 and not literal.is_noise)
+        ):
             continue
         if (
             group == 3 and _HOST.fullmatch(find[2]) and _PORT.fullmatch(literal.text)

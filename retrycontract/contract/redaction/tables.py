@@ -11,6 +11,7 @@ from itertools import accumulate, islice, pairwise
 from retrycontract.contract.redaction.commands import METHOD
 from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, compiled, has_digit
 from retrycontract.contract.redaction.field_names import (
+    NAME_WORDS,
     SECRET_NAME,
     Assignment,
     NameVerdict,
@@ -33,7 +34,8 @@ _NAMED = Head(
     rf"|^[^|,;\t\n=]*?{SECRET_NAME}[^|,;\t\n=]*\r?\n[ \t>#*/0-9]*[-=|+]"
 )
 _RULE = re.compile(r"[|+: \t]*[-=]{2}[-=|+: \t\r]*")
-_SIGNS = re.compile(r"[|,;\t]| {2,}")
+_SIGNS, _SIGN, _BLANKS = "|,;\t", re.compile(r"[|,;\t]"), re.compile(" {2,}")
+_SIGNS_OR_BLANKS = re.compile(r"[|,;\t]| {2,}")
 _COLUMN, _APART = re.compile(r"[-=]{2,}"), re.compile(r"\S+(?: \S+)*")
 # What heads a column: no code, no number, and no statement.
 _PLAIN_NAME = r"[^(){}\[\]=<>:/.;!]"
@@ -97,6 +99,7 @@ class _Table:
 def find_in_tables(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find what columns and rows with the name of a secret hold: of CSV, Markdown, and what databases print."""
     written, search, done = text.encode(), compiled(_NAMED.pattern, captures=False).search, 0
+    has_word = compiled(rf"(?i){NAME_WORDS}", captures=False).search
     while match := search(written, done):
         at = match.end() - 1  # where it begins, the line before may end
         if (end := written.find(b"\n", match.start(), at)) >= 0:
@@ -105,7 +108,18 @@ def find_in_tables(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         begin = text.rfind("\n", earliest, at) + 1 or (earliest if earliest == 0 or text[earliest - 1] == "\n" else at)
         start, header = next(_lines(text, begin), (at + LONGEST_LINE, ""))
         done = start + len(header) + 1
-        if not _secret_columns(_SIGNS.split(header)):
+        if not header:  # the line is too long for one of a table
+            continue
+        # Of most lines only the cell that was found need be judged, with those that blanks part from it.
+        before = max(text.rfind(sign, start, at) for sign in _SIGNS)
+        behind = _SIGN.search(text, at, start + len(header))
+        end = behind.start() if behind else start + len(header)
+        cell = text[max(before + 1, start) : end]
+        member, _, value = cell.rpartition('":')
+        if member and header.endswith("}") and not has_word(value.encode()):
+            continue  # a name in JSON, such as `{"key": "…"}`, heads no column
+        rest = text[end : done - 1]
+        if not _secret_columns(_BLANKS.split(cell)) and not _secret_columns(_SIGNS_OR_BLANKS.split(rest)):
             continue
         allowance.look(start)
         opening = found.end() if (found := _OPENING.match(header)) else 0
@@ -204,11 +218,12 @@ def _table(header: str, below: str) -> _Table | None:
         is_wide = len(first) >= len(table.names) and sum(map(bool, table.names)) > 1
         return table if is_wide and not (is_code or is_prose) else None
     is_loud, is_frame = header.isupper(), header[:1] == " "
-    if not is_loud and not is_frame:
-        return None
     table, first = _named(header, _apart, is_data=True), _apart(below)
     if len(table.names) > 1 and len(first) == len(table.names) and is_loud:
         return table
+    is_short = len(table.names) > 1 and not any(" " in cell for cell, _ in first) and "   " in header.strip()
+    if is_short and [at for _, at in first] == [at for _, at in _apart(header)]:
+        return replace(table, is_data=False)  # columns that begin where their names do
     # Data frames number their rows.
     if len(table.names) > 1 and len(first) == len(table.names) + 1 and first[0][0].isdigit() and is_frame:
         return replace(table, names=["", *table.names])

@@ -154,7 +154,8 @@ def _below(slot: Slot, name: str, shown: str) -> Slot:
         return slot
     # A mark's own words, such as TOKEN, say nothing of the value.
     verdict = judge(without_marks(shown))
-    mark = verdict.mark or (None if verdict.descriptor else slot.mark)
+    is_value = name.casefold() == "default" and slot.mark in ("PASSWORD", "SECRET")  # of a template, of a schema
+    mark = verdict.mark or (None if verdict.descriptor and not is_value else slot.mark)
     if not (mark or slot.whole or verdict.weak or verdict.identifier or verdict.public):
         return _OPEN
     return Slot(mark, verdict.weak, verdict.public, verdict.identifier, slot.whole)

@@ -1,0 +1,149 @@
+"""Passwords as people, tools and libraries write them: in columns, sentences, calls, dumps; and what is harmless."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from tests.contract.test_sanitizer_forms import made
+
+SANITIZER = ValueSanitizer()
+
+TELLING = [
+    # In columns, before and after a change.
+    '      + password                     = "§"', "password                     : §",
+    'const char *password          = "§";',
+    'api_key                              = "§"', "'password'            => '§',", 'password = "Old1x9" -> "§"',
+    "password: Old1x9 → §", '  ~ password = "Old1x9" => "§"',
+    # A sign within the value, a label's star or colon within its quotes.
+    "password: ab=§", "password: §=", "password: §==", '{"user":"b","password":"<§"}', '{"user":"b","password":",§"}',
+    '{"user":"b","password":";§"}', '{"user":"b","password":")§"}', 'password = "{§"', "DB_PASSWORD=aB3k;§",
+    "spring.datasource.password=aB3k<§", 'Password: aB3k"§', "<c><password>§]§</password></c>",
+    '{"Password:":"§","user":"b"}', '{"password*":"§"}', "Password*: §", "Password [required]: §",
+    # Sentences.
+    "Here's the password:\n§", "Here is the password you asked for: §", "The password for staging is also §",
+    "I changed the password from Old12345 to §", "the password, which is §, must be changed",
+    "Use § as the password.", "Verwende § als Passwort.", "§ is the password for the staging box",
+    "type § when asked for the password", '"§" is my new password', "Das Passwort für den Server ist §",
+    "Passwort für den Server: §", "Le mot de passe de la base est §", "Mot de passe du wifi : §",
+    "La contraseña del servidor es §", "Senha do banco: §", "Password del wifi: §", "Wachtwoord voor de server: §",
+    "Hasło do bazy to §", "<p>Your password is <code>§</code>.</p>", "<p>Password: <b>§*§</b></p>",
+    # What programs print.
+    "[Note] A temporary password is generated for root@localhost: §", "Password for 'https://bob@github.com': §",
+    "Enter passphrase for key '/home/bob/.ssh/id_rsa': §",
+    "Password for the elastic user (reset with `x -u elastic`):\n  §",
+    '["password"]=>\n  string(12) "§"', 's:8:"password";s:12:"§";',
+    "user        password\nbob         §\nalice       x1y2z3",
+    "COPY public.users (id, name, password) FROM stdin;\n1\tbob\t§\n\\.",
+    "bob:§@tcp(127.0.0.1:3306)/db?parseTime=true",
+    # Files of settings.
+    "bindpw §", "rootpw §", "rootpw --plaintext §", "set password §", "fastcgi_param DB_PASSWORD §;",
+    "jdbc.password   §", "pasword: §", "passowrd: §", "pswd: §", "psswd: §", '{"passwrd":"§"}', "remotepass = §",
+    "ldap_default_authtok = §", "WIFI_KEY=§",
+    # Program text.
+    'curl_setopt($ch, CURLOPT_USERPWD, "bob:§");', 'curl_easy_setopt(curl, CURLOPT_PASSWORD, "§");',
+    "await page.fill('input[name=\"password\"]', '§');", 'if "§" == password:', "expect(user.password).toBe('§')",
+    'mysqli_connect("localhost", "bob", "§", "db");', "new PDO('mysql:host=x;dbname=d', 'bob', '§');",
+    'DriverManager.getConnection("jdbc:mysql://h/db", "bob", "§");', 'pymysql.connect("localhost", "bob", "§", "db")',
+    "ssh.connect('host', 22, 'bob', '§')", 'smtp.PlainAuth("", "bob@x.com", "§", "smtp.x.com")',
+    'User.objects.create_user("bob", "b@x.y", "§")', "[System.Net.NetworkCredential]::new('bob','§')",
+    'WiFi.begin("HomeNet", "§");', "jwt.sign({ id }, '§')", 'jwt.encode({"a":1}, "§", algorithm="HS256")',
+    'hmac.new(b"§", msg, "sha256")', "crypto.createHmac('sha256', '§')", "bcrypt.hash('§', 10)",
+    'generate_password_hash("§")', "{'auth': ('bob', '§'), 'timeout': 3}",
+    # JSON.
+    '{"DBPassword":{"Type":"String","NoEcho":true,"Default":"§"}}', '{"db_password":{"type":"string","default":"§"}}',
+    '{"fields":[{"name":"id"},{"name":"password"}],"data":[[1,"§"]]}',
+    '{"header":["user","password"],"body":[["bob","§"]]}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", range(3))
+@pytest.mark.parametrize("form", TELLING)
+def test_a_password_is_found_as_people_and_programs_write_it(form: str, kind: int) -> None:
+    secret = made(kind, form)
+    text = form.replace("§", secret)
+    redacted = SANITIZER.redact_text(text)
+    assert secret not in redacted
+    assert SANITIZER.redact_text(redacted) == redacted
+
+
+@pytest.mark.parametrize("kind", range(3))
+@pytest.mark.parametrize("form", [form for form in TELLING if form.startswith('{"')])
+def test_what_was_redacted_within_json_is_json_still(form: str, kind: int) -> None:
+    json.loads(SANITIZER.redact_text(form.replace("§", made(kind, form))))
+
+
+HARMLESS = [
+    # Pages and forms.
+    '<input type="password" id="password" class="form-control" required>',
+    '<input type="password" name="pw" autocomplete="new-password">', "fetch(url, { credentials: 'same-origin' })",
+    # Variables, constants and types.
+    "client = X(api_key=resolved_api_key)", "password=raw_password,", "password = new_password",
+    "session_token=aws_session_token,", "return Token.query.filter_by(access_token=token_string).first()",
+    "token = TOKEN_BLOCK_BEGIN", "struct credential cred = CREDENTIAL_INIT;", "pass => $test,",
+    "my $pass = $self->is_passing();", 'passwd=$(getent passwd "$user")', "password: Buffer",
+    "def f(password: str=None, token: SecretStr=Depends(x)):", 'def login(user: str, password: str="", n: int=3):',
+    'GRANT_TYPE_REFRESH_TOKEN = "refresh_token"', 'ENV_API_KEY = "ANTHROPIC_API_KEY"',
+    "refresh_token_key = 'refresh_token'", 'id_token_signed_response_alg = "RS256"', "_DD_SIGNATURE = 0x08074b50",
+    "const PASS8 = 0x08000000;", "else if (token === 'throttle' && x) {", 'elif token == "#bygroup":',
+    'token = "not in"',
+    "credentials = '{0}:{1}'.format(user, passwd).encode()", "user_pass = '%s:%s' % (unquote(user),",
+    # What is said of one.
+    "        password: The password of the user.", "@pwd:                the key file password.",
+    "I connect SSL/TLS here", "Values to pass to `foo_bar2`.", "Pass :meth:`peek` a default value",
+    "PASS: test_login (0.03s)", "The password is required.", "Is the password still valid?",
+    "Use a strong password as the password.", "The token for the request is also sent.",
+    "The password for the user is also hashed with bcrypt.", "Type the password when asked for the password",
+    "user        password\nbob         required\nalice       optional",
+    # Where it lies, and what stands for it.
+    "arn:aws:secretsmanager:us-east-1:123456789012:secret:prod/db-AbCdEf", "DB_PASSWORD=op://Private/db/password",
+    '"Resource": "arn:aws:secretsmanager:*:*:secret:app/*"', "DB_PASSWORD=vault:secret/data/db#password",
+    "password: file:///run/secrets/db", "passwd: files systemd", "OLDPWD=/tmp", "https://username:password@host",
+    # Letters in their order, and a picture.
+    'BASE62_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"',
+    "data = iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAYAAABzenr0AAAABHNCSVQICAgIfAhkiAAABSZJREFU",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_names_or_describes_one_stays(text: str) -> None:
+    assert SANITIZER.redact_text(text) == text
+
+
+ARGUMENTS: list[dict[str, Any]] = [
+    {"command": "sudo -S ls", "input": "§"}, {"command": "docker login --password-stdin", "stdin": "§"},
+    {"cmd": "gh auth login --with-token", "input": "§\n"}, {"prompt": "Password:", "response": "§"},
+    {"expect": "password:", "send": "§\r"}, {"type": "password", "text": "§"}, {"x-functions-key": "§"},
+    {"path": "/run/secrets/db_password", "content": "§\n"}, {"file_path": "keys/api_key.txt", "contents": "§"},
+    {"Name": "/prod/db", "Value": "§", "Type": "SecureString"},
+    {"DBPassword": {"Type": "String", "NoEcho": True, "Default": "§"}},
+    {"db_password": {"type": "string", "default": "§"}}, {"security_answer": "§"},
+    {"fields": [{"name": "id"}, {"name": "password"}], "data": [[1, "§"]]},
+    {"header": ["user", "password"], "body": [["bob", "§"]]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", range(3))
+@pytest.mark.parametrize("arguments", ARGUMENTS, ids=json.dumps)
+def test_an_argument_is_known_by_what_stands_beside_it(arguments: dict[str, Any], kind: int) -> None:
+    secret = made(kind, json.dumps(arguments))
+    given = json.loads(json.dumps(arguments).replace("§", secret).replace("\\u00a7", secret))
+    assert secret not in json.dumps(SANITIZER.redact(given))
+
+
+ORDINARY: list[Any] = [
+    {"prompt": "reset password", "response": "Click the link to reset it"}, {"command": "ls -S", "input": "hello"},
+    {"path": "src/auth/token.py", "content": "import os"}, {"path": "docs/password", "content": "How to reset it"},
+    {"type": "password", "text": "Enter your password"}, {"type": "password", "label": "Password", "name": "pw"},
+    {"password": {"type": "string", "description": "The password", "default": None}}, {"session": {"default": 3600}},
+    {"query": "SELECT * FROM t WHERE id = :id", "params": {"id": "abc123"}}, {"prompt": "A story",
+    "response": "Once"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", ORDINARY, ids=json.dumps)
+def test_arguments_without_one_stay(arguments: Any) -> None:
+    assert SANITIZER.redact(arguments) == arguments
