@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, Final
 
 from django.db import DatabaseError, connection
@@ -28,6 +30,7 @@ from retrycontract.store.models import (
     hour_of,
 )
 from retrycontract.store.models.counts import APART, OF_PLACES
+from retrycontract.store.outages import REASONS, reason_of
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.counts.keep_count import BUCKETS, LONGEST
 from retrycontract.usecases.notify.doorbell import is_heard
@@ -36,6 +39,9 @@ from retrycontract.usecases.tools.contracts import sanitizer
 logger = logging.getLogger("retrycontract")
 
 LONG_WAIT: Final = 60.0  # seconds; two leases: the sweep has had its chance
+# Bytes on SQLite's disk: so many its log has before all of it is written into the database (1,000 pages), and the
+# largest request of the settings takes half of them. The one row of a probe fits where a submit and its log do not.
+LEAST_ROOM: Final = 4 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +74,28 @@ class Readiness:
         }
 
 
-def _write(now: datetime) -> bool:
+def _write(now: datetime, least_room: int) -> bool:
     """Write one small row, for a database on a full disk still reads well; False when it is not taken."""
     try:
+        if connection.vendor == "sqlite":
+            disk = shutil.disk_usage(Path(connection.settings_dict["NAME"]).parent)
+            if disk.free < least_room and disk.total:  # some file systems tell neither
+                logger.warning("The database takes no writes", extra={"reason": REASONS["SQLITE_FULL"]})
+                return False
         with write_transaction():
             WorkerBeat.objects.probe(now)
-    except DatabaseError as error:
+    except (DatabaseError, OSError) as error:
         # The class alone: a driver's words may quote what was to be stored.
-        logger.warning("The database takes no writes", extra={"reason": type(error.__cause__).__name__})
+        reason = reason_of(error) or type(error.__cause__ or error).__name__
+        logger.warning("The database takes no writes", extra={"reason": reason})
         return False
     return True
 
 
-def look(*, now: datetime) -> Readiness:
-    """Look at the database, the doorbell and the workers; leaves no connection open."""
+def look(*, now: datetime, least_room: int = LEAST_ROOM) -> Readiness:
+    """Look at the database, its disk, the doorbell and the workers; leaves no connection open."""
     try:
-        is_writable = _write(now)
+        is_writable = _write(now, least_room)
         oldest = Attempt.objects.waiting().order_by("pk").values_list("submitted_at", flat=True).first()
         workers = WorkerBeat.objects.alive(now).count()
     except DatabaseError:

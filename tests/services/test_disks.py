@@ -74,6 +74,28 @@ def test_a_full_disk_refuses_for_the_moment_and_loses_nothing(tmp_path: Path) ->
         assert (lost, doubled) == (0, 0)
 
 
+@pytest.mark.parametrize("left", [0, 16_384, 65_536, 131_072, 1_048_576])
+def test_a_service_that_says_it_is_ready_takes_submits(tmp_path: Path, left: int) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        service = Service(disk / "data", anew=True)
+        service.start()
+        try:
+            agent = AgentClient(service, service.new_key("little-room"))
+            agent.register("count", SCHEMA)
+            with (disk / "filler").open("wb") as filler:
+                filler.write(bytes(max(shutil.disk_usage(disk).free - left, 0)))
+            seen = set()
+            for number in range(30):
+                body = {"tool": "count", "tool_call_id": f"c{number}", "arguments": {"n": "x" * 20_000}}
+                seen.add((service.send("GET", "/readyz").status, agent.send("POST", "/calls", body).status))
+            assert {ready for ready, _ in seen} == {503}, seen
+            (disk / "filler").unlink()
+            eventually(lambda: service.send("GET", "/readyz").status == 200, within=2)
+            assert agent.submit("count", "again", {"n": 1})["status"] == "valid"
+        finally:
+            service.stop()
+
+
 def test_a_restore_under_load_has_all_that_was_answered_before_the_backup(tmp_path: Path) -> None:
     service = Service(tmp_path / "data", anew=True)
     service.start()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
+from retrycontract.settings import RETRYCONTRACT
 from retrycontract.store.models import WorkerBeat
-from retrycontract.usecases.probes import look
+from retrycontract.usecases.probes import LEAST_ROOM, look
 from tests.factories import WRONG, make_agent, make_tool, submit
 from tests.usecases.conftest import configure
 
@@ -83,3 +86,11 @@ def test_a_database_that_reads_but_stores_nothing_is_not_ready() -> None:
     assert (state.status, state.to_json()["database"]) == ("not-ready", "takes no writes")
     assert look(now=NOW).status != "not-ready"  # on another connection, which writes
     assert WorkerBeat.objects.alive(NOW).count() == 0  # the probe's row counts for no worker
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="the disk of another database cannot be looked at")
+def test_a_disk_on_which_a_submit_would_not_fit_is_not_ready() -> None:
+    disk = shutil.disk_usage(Path(connection.settings_dict["NAME"]).parent)
+    assert look(now=NOW, least_room=disk.total).to_json()["database"] == "takes no writes"
+    assert look(now=NOW).to_json()["database"] == "ok"  # at once, when there is room again
+    assert 2 * RETRYCONTRACT.max_body_bytes <= LEAST_ROOM < disk.total

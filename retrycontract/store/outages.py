@@ -1,0 +1,22 @@
+"""What keeps the database from taking writes, in words for people: never a driver's own, which may quote values."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# By the code of SQLite's error, less what its second half tells, or by PostgreSQL's.
+REASONS: Final = {
+    "SQLITE_FULL": "its disk is full: make room",
+    "53100": "its disk is full: make room",
+    "SQLITE_BUSY": "another process keeps it locked: let that one end",
+    "SQLITE_READONLY": "it may only be read: look who owns the file and how the disk is mounted",
+    "SQLITE_CANTOPEN": "its file cannot be opened: put it back",
+    "SQLITE_IOERR": "its disk cannot be read or written: look after the disk",
+}
+
+
+def reason_of(error: BaseException) -> str:
+    """Say what is wrong and what to do, as far as an error of the database or its cause tells; "" when it doesn't."""
+    cause = error.__cause__ or error
+    code = str(getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None))
+    return REASONS.get(code) or REASONS.get("_".join(code.split("_")[:2]), "")
