@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, connections
 from django.template.loader import render_to_string
 from django.urls import get_resolver
 from django.utils import timezone
@@ -26,6 +26,7 @@ from retrycontract.front.memory import keep_small
 from retrycontract.front.probes import Family, Health, Metrics, export_metrics
 from retrycontract.front.request_ids import RequestIds
 from retrycontract.front.waiting import FrontOfHouse, bells
+from retrycontract.store.sqlite.base import MUST_EXIST
 
 logger = logging.getLogger("retrycontract")
 
@@ -70,6 +71,7 @@ def _start() -> None:
     gc.freeze()
     gc.set_threshold(*COLLECTIONS)
     allow_many_connections()
+    connections.settings["default"][MUST_EXIST] = True
     service = settings.RETRYCONTRACT
     room.most = max(ROOM, 8 * service.max_body_bytes) + (ROOM_OF_PROXY if service.proxy_upstreams else 0)
     for companion in _companions():

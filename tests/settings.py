@@ -34,6 +34,6 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
-if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
+if DATABASES["default"]["ENGINE"].endswith("sqlite"):  # noqa: F405
     # A file, as in production: in memory, connections of several threads don't wait for each other, but fail.
     DATABASES["default"]["TEST"] = {"NAME": Path(_folder, "tests.sqlite3")}  # noqa: F405

@@ -66,7 +66,7 @@ def database_settings(url: str, data_dir: Path, *, is_migration: bool = False) -
     if url:
         return read_database_url(url, is_migration=is_migration)
     return {
-        "ENGINE": "django.db.backends.sqlite3",
+        "ENGINE": "retrycontract.store.sqlite",
         "NAME": data_dir / "retrycontract.sqlite3",
         # Threads of the bridge live as long as the process: their connections may, too.
         "CONN_MAX_AGE": None,

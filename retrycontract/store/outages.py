@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+MOVED: Final = "SQLITE_READONLY_DBMOVED"  # SQLite's own name for a file that is no longer at its path
 # By the code of SQLite's error, less what its second half tells, or by PostgreSQL's.
 REASONS: Final = {
     "SQLITE_FULL": "its disk is full: make room",
     "53100": "its disk is full: make room",
     "SQLITE_BUSY": "another process keeps it locked: let that one end",
     "SQLITE_READONLY": "it may only be read: look who owns the file and how the disk is mounted",
+    MOVED: "its file is gone, or another one lies in its place: put it back",
     "SQLITE_CANTOPEN": "its file cannot be opened: put it back",
     "SQLITE_IOERR": "its disk cannot be read or written: look after the disk",
 }
