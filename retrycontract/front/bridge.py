@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 LINGER_SECONDS: Final = 2.0
 # Responses that never have a body; a length on them would describe another response.
 BODILESS: Final = frozenset({204, 304})
+SAFE: Final = frozenset({"GET", "HEAD"})
 # What the bridge itself has undone (chunks) or counted (length) is not the application's to read again.
 TRANSPORT_HEADERS: Final = frozenset({b"transfer-encoding", b"content-length"})
 
@@ -116,7 +117,8 @@ class WsgiBridge:
     """Serve a WSGI application over ASGI.
 
     Paths under `/api/` run on a pool of their own, so that slow pages never queue before submits. It has
-    one thread by default: one writer is quicker than several that fight for SQLite's lock. Of these, what `is_slow`
+    one thread by default: one writer is quicker than several that fight for SQLite's lock. What is only read runs on
+    another pool of that size, so that it never queues behind a write that waits for a lock. Of these, what `is_slow`
     tells by method, path and size of the body runs on a third pool. What `turn_of` gives a name runs in one thread with
     all of that name. Of one key no more are handed to the API's pool than keep its threads at work: of a thousand that
     come at once the others wait outside, so that nobody else queues behind them. One session has half of the pages'.
@@ -137,6 +139,8 @@ class WsgiBridge:
     ) -> None:
         self._app = wsgi_app
         self._api = ThreadPoolExecutor(api_threads, thread_name_prefix="api")
+        # A write may wait for the database for long, and who only reads has nothing to wait for.
+        self._reads = ThreadPoolExecutor(api_threads, thread_name_prefix="read")
         self._of_key, self._of_session = 2 * api_threads, max(page_threads // 2, 1)
         self._gates = WeakValueDictionary[bytes, asyncio.Semaphore]()  # of keys and sessions that ask just now
         self._slow = ThreadPoolExecutor(slow_threads, thread_name_prefix="slow")
@@ -187,14 +191,16 @@ class WsgiBridge:
             if turn := self._turn_of(*request):
                 pool = self._turns[turn]
             else:
-                pool = self._slow if self._is_slow(*request) else self._api
+                quick = self._reads if scope["method"] in SAFE else self._api
+                pool = self._slow if self._is_slow(*request) else quick
         async with self._gate(scope, pool):
             return await asyncio.get_running_loop().run_in_executor(pool, self._run, scope, body)
 
     def _gate(self, scope: Scope, pool: ThreadPoolExecutor) -> AbstractAsyncContextManager[object]:
-        if pool is self._api:
+        if pool in (self._api, self._reads):
             key = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-            return self._gates.setdefault(key, asyncio.Semaphore(self._of_key))
+            use = b"read " if pool is self._reads else b"write "
+            return self._gates.setdefault(use + key, asyncio.Semaphore(self._of_key))
         if pool is not self._pages:
             return nullcontext()
         address = str((scope.get("client") or ("",))[0])
@@ -207,7 +213,7 @@ class WsgiBridge:
 
     def close(self) -> None:
         """Let the threads end; requests that have not begun are dropped, nobody waits for them any more."""
-        for pool in (self._api, self._slow, *self._turns.values(), self._pages, self._logins):
+        for pool in (self._api, self._reads, self._slow, *self._turns.values(), self._pages, self._logins):
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:

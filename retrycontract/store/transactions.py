@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 from django.db import OperationalError, connection, transaction
+
+from retrycontract.store.outages import BUSY, is_busy
 
 # What took longer is rolled back: readers of events look back no further than a transaction may last.
 LONGEST_SECONDS: Final = 30.0
@@ -29,19 +32,34 @@ class WritersQueue:
         self._waiting = deque[tuple[int, threading.Lock]]()
         self._owner, self._depth = 0, 0
 
+    @property
+    def is_within(self) -> bool:
+        """Tell whether the thread that asks was in before it entered last."""
+        return self._depth > 0
+
     def __enter__(self) -> None:
+        self.enter()
+
+    def enter(self, timeout: float = -1) -> bool:
+        """Wait for one's turn, and leave the queue when it takes longer than so many seconds; tell whether it came."""
         me = threading.get_ident()
         if self._owner == me:
             self._depth += 1
-            return
+            return True
         called = threading.Lock()
         with self._lock:
             if not self._owner:
                 self._owner = me
-                return
+                return True
             called.acquire()
             self._waiting.append((me, called))
-        called.acquire()  # until whoever leaves releases it
+        if called.acquire(timeout=timeout):  # whoever leaves releases it
+            return True
+        with self._lock:
+            if (me, called) not in self._waiting:  # it was called at this moment
+                return True
+            self._waiting.remove((me, called))
+        return False
 
     def __exit__(self, *_: object) -> None:
         if self._depth:
@@ -60,6 +78,60 @@ class WritersQueue:
 _writer = WritersQueue()
 
 
+class SharedPatience:
+    """Let those who write wait together, not one after the other, for a lock that another process holds.
+
+    Who waited in vain did so for everybody: for a second whoever comes is refused, then the next one waits a second.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._refused_until = 0.0  # 0 while nobody waited in vain
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether whoever comes is refused."""
+        return self._clock() < self._refused_until
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Refuse the block or let it try; of those who come here one is in at a time."""
+        if self.is_over:
+            error = sqlite3.OperationalError("the database is still locked")
+            error.sqlite_errorname = BUSY
+            raise OperationalError("the database is still locked") from error
+        try:
+            with waiting_at_most(TRIED_FOR) if self._refused_until else nullcontext():
+                yield
+        except BaseException as error:
+            self._refused_until = self._clock() + TRIED_FOR if is_busy(error) else 0.0
+            raise
+        self._refused_until = 0.0
+
+
+TRIED_FOR: Final = 1.0  # seconds; a lock that lasts longer than the busy timeout is no transaction of another command
+_patience = SharedPatience()
+
+
+@contextmanager
+def waiting_at_most(seconds: float) -> Iterator[None]:
+    """Have SQLite wait for others' locks for so long within the block."""
+    connection.ensure_connection()
+    opened = connection.connection
+    opened.execute(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
+    try:
+        yield
+    finally:
+        if connection.connection is opened:
+            opened.execute(f"PRAGMA busy_timeout = {connection.settings_dict['OPTIONS'].get('timeout', 5) * 1000:.0f}")
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    with _writer, nullcontext() if _writer.is_within else _patience.turn():
+        yield
+
+
 @contextmanager
 def write_transaction(*, longest: float = LONGEST_SECONDS) -> Iterator[None]:
     """Run the block in one transaction; on SQLite after waiting for the other writers of this process.
@@ -69,7 +141,7 @@ def write_transaction(*, longest: float = LONGEST_SECONDS) -> Iterator[None]:
     if connection.vendor == "sqlite":
         # The queue comes before the transaction: a thread that held SQLite's lock and waited for the
         # queue would block the first one in it.
-        with _writer, transaction.atomic():
+        with _turn(), transaction.atomic():
             yield
     else:
         began = time.monotonic()
@@ -84,10 +156,26 @@ def write_transaction(*, longest: float = LONGEST_SECONDS) -> Iterator[None]:
 def write_turn() -> Iterator[None]:
     """Run one statement that is a transaction by itself; on SQLite after waiting for the other writers, as above."""
     if connection.vendor == "sqlite":
-        with _writer:
+        with _turn():
             yield
     else:
         yield
+
+
+NOTED_WITHIN: Final = 0.25  # seconds; under load a turn comes in a tenth of it
+
+
+def note(write: Callable[[], object]) -> None:
+    """Write what may as well be missing, such as when a key was used last: who only reads neither waits nor fails."""
+    with suppress(OperationalError):
+        if connection.vendor != "sqlite":
+            write()
+        elif not _patience.is_over and _writer.enter(NOTED_WITHIN):
+            try:
+                with waiting_at_most(NOTED_WITHIN):
+                    write()
+            finally:
+                _writer.__exit__()
 
 
 FIRST_BATCH: Final = 10  # rows that megabytes hang on would keep all writers waiting for seconds

@@ -179,9 +179,13 @@ def test_the_bridge_alone_serves_nothing_but_http() -> None:
 
 
 @contextmanager
-def requests_underway(port: int, paths: list[str]) -> Iterator[list[int]]:
+def requests_underway(port: int, paths: list[str], method: str = "GET") -> Iterator[list[int]]:
     statuses: list[int] = []
-    threads = [threading.Thread(target=lambda path=path: statuses.append(fetch(port, path).status)) for path in paths]
+
+    def ask(path: str) -> None:
+        statuses.append(fetch(port, path, method=method, body=None if method == "GET" else b"x").status)
+
+    threads = [threading.Thread(target=ask, args=(path,)) for path in paths]
     for thread in threads:
         thread.start()
     yield statuses
@@ -190,11 +194,18 @@ def requests_underway(port: int, paths: list[str]) -> Iterator[list[int]]:
 
 
 @pytest.mark.parametrize(
-    ("slow", "quick"),
-    [("/slow", "/api/x"), ("/api/slow", "/page"), ("/slow", "/%61pi/x")],
+    ("method", "slow", "quick"),
+    [
+        ("GET", "/slow", "/api/x"),
+        ("GET", "/api/slow", "/page"),
+        ("GET", "/slow", "/%61pi/x"),
+        ("POST", "/api/slow", "/api/x"),
+    ],
 )
-def test_a_slow_request_of_one_kind_never_delays_the_other(port: int, desk: Desk, slow: str, quick: str) -> None:
-    with requests_underway(port, [slow] * 6) as statuses:
+def test_a_slow_request_of_one_kind_never_delays_the_other(
+    port: int, desk: Desk, method: str, slow: str, quick: str
+) -> None:
+    with requests_underway(port, [slow] * 6, method) as statuses:
         assert desk.entered.wait(10)
         began = time.monotonic()
         assert fetch(port, quick).status == 200
@@ -203,16 +214,20 @@ def test_a_slow_request_of_one_kind_never_delays_the_other(port: int, desk: Desk
     assert statuses == [200] * 6
 
 
-def test_the_api_runs_one_request_at_a_time_and_pages_run_side_by_side(port: int, desk: Desk) -> None:
-    with requests_underway(port, ["/api/nap"] * 8 + ["/nap"] * 8) as statuses:
+@pytest.mark.parametrize(("method", "kind"), [("POST", "api"), ("GET", "read")])
+def test_the_api_runs_one_request_at_a_time_and_pages_run_side_by_side(
+    port: int, desk: Desk, method: str, kind: str
+) -> None:
+    with requests_underway(port, ["/api/nap"] * 8 + ["/nap"] * 8, method) as statuses:
         pass
     assert statuses == [200] * 16
-    api, pages = (sorted(name for name in desk.threads if name.startswith(kind)) for kind in ("api", "page"))
+    api, pages = (sorted(name for name in desk.threads if name.startswith(kind)) for kind in (kind, "page"))
     assert (len(api), 1 < len(pages) <= 4) == (1, True)
 
 
 def test_the_sizes_of_both_pools_are_settings(desk: Desk) -> None:
-    with bridged(desk, api_threads=3, page_threads=1) as port, requests_underway(port, ["/api/nap"] * 9 + ["/nap"] * 3):
+    paths = ["/api/nap"] * 9 + ["/nap"] * 3
+    with bridged(desk, api_threads=3, page_threads=1) as port, requests_underway(port, paths, "POST"):
         pass
     kinds = [name.partition("_")[0] for name in desk.threads]
     assert (1 < kinds.count("api") <= 3, kinds.count("page")) == (True, 1)

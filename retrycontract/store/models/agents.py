@@ -13,6 +13,7 @@ from django.db.models import Case, F, Value, When
 from django.db.models.functions import Greatest
 
 from retrycontract.store.statements import Statement
+from retrycontract.store.transactions import note
 
 KEY_PREFIX = "rc"
 SEEN_EVERY = timedelta(minutes=1)  # writing at each request would double the cost of the cheapest ones
@@ -83,7 +84,7 @@ class Agent(models.Model):
     def note_stream(self, now: datetime) -> None:
         """Keep that the agent follows what happens to its calls; one note serves them all, however many there are."""
         if self.streamed_at is None or now - self.streamed_at > STREAM_NOTED:
-            Agent.objects.filter(pk=self.pk).update(streamed_at=now)
+            note(lambda: Agent.objects.filter(pk=self.pk).update(streamed_at=now))
             self.streamed_at = now
 
 
@@ -159,4 +160,4 @@ class ApiKey(models.Model):
     def touch(self, now: datetime) -> None:
         """Note that the key was used, at most once a minute."""
         if self.last_used_at is None or now - self.last_used_at >= SEEN_EVERY:
-            ApiKey.objects.filter(pk=self.pk).update(last_used_at=now)
+            note(lambda: ApiKey.objects.filter(pk=self.pk).update(last_used_at=now))

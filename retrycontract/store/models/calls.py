@@ -30,6 +30,7 @@ from retrycontract.store.fields import (
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.tools import KINDS, Tool, ToolVersion
 from retrycontract.store.statements import Statement, insert, planned_for_values
+from retrycontract.store.transactions import note
 
 STATES = [(state.value, state.value.capitalize()) for state in CallState]
 ENDED = sorted(state.value for state in ENDS)
@@ -308,7 +309,7 @@ class Call(models.Model):
     def note_wait(self, now: datetime) -> None:
         """Keep that an agent waits; written at most once in a while, since a poll should cost no write."""
         if self.waited_at is None or now - self.waited_at > WAIT_NOTED:
-            Call.objects.filter(pk=self.pk).update(waited_at=now)
+            note(lambda: Call.objects.filter(pk=self.pk).update(waited_at=now))
             self.waited_at = now
 
     def move(self, target: CallState, now: datetime, **changes: Any) -> None:
