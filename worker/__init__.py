@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import threading
@@ -15,7 +14,7 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 
-logger = logging.getLogger("retrycontract")
+from retrycontract.store.outages import outage
 
 
 def worker_name() -> str:
@@ -54,8 +53,8 @@ def sweep(*first: Callable[[], None]) -> None:
     for name, step in steps:
         try:
             step()
-        except Exception:
-            logger.exception("The step %s of a sweep failed; the others go on", name)
+        except Exception as error:  # noqa: BLE001 - it is logged there
+            outage.failed(error, "The step %s of a sweep failed; the others go on", name)
             close_old_connections()  # one that broke would fail them, too
 
 
@@ -115,7 +114,7 @@ class OutboxDrain(Threads):
                 drain_outbox(now=timezone.now(), clock=timezone.now)
                 while not self._stopping.is_set() and drain_endpoints(now=timezone.now(), clock=timezone.now):
                     drain_outbox(now=timezone.now(), clock=timezone.now)  # people do not wait for systems
-            except Exception:
-                logger.exception("The courier's thread failed; it goes on with the next sweep")
+            except Exception as error:  # noqa: BLE001 - it is logged there
+                outage.failed(error, "The courier's thread failed; it goes on with the next sweep")
             finally:
                 connection.close()

@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 
+from retrycontract.store.outages import outage
 from worker import OutboxDrain, Threads, pause_after, sweep, worker_name
 from worker.celery_doorbell import CeleryDoorbell
 
@@ -90,8 +91,8 @@ class Sweeper(Threads):
             try:
                 close_old_connections()
                 task()
-            except Exception:
-                logger.exception("A sweep failed; the next one goes on")
+            except Exception as error:  # noqa: BLE001 - it is logged there
+                outage.failed(error, "A sweep failed; the next one goes on")
             finally:
                 # Children are forked from this process at any time: they inherit no connection that is in use.
                 connection.close()
@@ -128,8 +129,8 @@ class DearJudges(Threads):
             try:
                 close_old_connections()
                 judge_waiting(clock=timezone.now, dear=True, is_ending=self._stopping.is_set)
-            except Exception:
-                logger.exception("Dear attempts could not be judged; the next look goes on")
+            except Exception as error:  # noqa: BLE001 - it is logged there
+                outage.failed(error, "Dear attempts could not be judged; the next look goes on")
             finally:
                 # The pool is forked from this process at any time: it inherits no connection that is in use.
                 connection.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 
@@ -12,12 +11,11 @@ from django.utils import timezone
 
 from retrycontract.children.pool import shared_pool
 from retrycontract.front.waiting import bells
+from retrycontract.store.outages import outage
 from retrycontract.usecases.calls.check_output import bound_children
 from retrycontract.usecases.calls.sweep import judge_waiting
 from retrycontract.usecases.notify.doorbell import DESK_BELL, agent_bell
 from worker import OutboxDrain, pause_after, sweep
-
-logger = logging.getLogger("retrycontract")
 
 
 class EmbeddedDoorbell:
@@ -87,8 +85,8 @@ class EmbeddedWorker:
                     sweep()
                     swept = time.monotonic()
                     pause = pause_after(swept - begun)
-            except Exception:
-                logger.exception("The worker thread failed; it goes on with the next sweep")
+            except Exception as error:  # noqa: BLE001 - it is logged there
+                outage.failed(error, "The worker thread failed; it goes on with the next sweep")
                 # Rings would wake it at once: a database that is away must not be asked, and the log not be filled,
                 # without a pause.
                 self._stopping.wait(longest)

@@ -29,7 +29,7 @@ from retrycontract.contract.schemas.admission import InvalidSchema, SchemaWarnin
 from retrycontract.contract.schemas.tool_lists import InvalidToolListError
 from retrycontract.languages import MissingGrammarError
 from retrycontract.store.models import LostRaceError
-from retrycontract.store.outages import reason_of
+from retrycontract.store.outages import outage, reason_of
 from retrycontract.usecases.calls.continue_call import (
     CallEndedError,
     CallNotFoundError,
@@ -272,8 +272,9 @@ def shown_warning(warning: SchemaWarning) -> dict[str, str]:
 
 
 def _no_database(_: HttpRequest, error: OperationalError) -> HttpResponse:
-    # The class alone: a driver's words may quote what was to be stored.
-    logger.error("The database did not do what it was asked", extra={"reason": type(error.__cause__).__name__})
+    if not outage.failed(error):
+        # The class alone: a driver's words may quote what was to be stored.
+        logger.error("The database did not do what it was asked", extra={"reason": type(error.__cause__).__name__})
     reason = reason_of(error)
     said = f"The database takes no writes, since {reason}" if reason else "The database does not answer, or not in time"
     detail = f"{said}; send the request again."

@@ -15,7 +15,7 @@ from typing import Final
 
 from django.db import OperationalError, connection, transaction
 
-from retrycontract.store.outages import BUSY, is_busy
+from retrycontract.store.outages import BUSY, is_busy, outage
 
 # What took longer is rolled back: readers of events look back no further than a transaction may last.
 LONGEST_SECONDS: Final = 30.0
@@ -150,6 +150,7 @@ def write_transaction(*, longest: float = LONGEST_SECONDS) -> Iterator[None]:
             # Inside the block, so that raising rolls it back.
             if time.monotonic() - began > longest:
                 raise OperationalError("the transaction took too long and was rolled back; do it again")
+    outage.written()
 
 
 @contextmanager
@@ -160,6 +161,7 @@ def write_turn() -> Iterator[None]:
             yield
     else:
         yield
+    outage.written()
 
 
 NOTED_WITHIN: Final = 0.25  # seconds; under load a turn comes in a tenth of it

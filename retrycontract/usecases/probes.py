@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, Final
 
 from django.db import DatabaseError, connection
@@ -30,18 +27,13 @@ from retrycontract.store.models import (
     hour_of,
 )
 from retrycontract.store.models.counts import APART, OF_PLACES
-from retrycontract.store.outages import REASONS, reason_of
+from retrycontract.store.outages import LEAST_ROOM, REASONS, has_room, outage
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.counts.keep_count import BUCKETS, LONGEST
 from retrycontract.usecases.notify.doorbell import is_heard
 from retrycontract.usecases.tools.contracts import sanitizer
 
-logger = logging.getLogger("retrycontract")
-
 LONG_WAIT: Final = 60.0  # seconds; two leases: the sweep has had its chance
-# Bytes on SQLite's disk: so many its log has before all of it is written into the database (1,000 pages), and the
-# largest request of the settings takes half of them. The one row of a probe fits where a submit and its log do not.
-LEAST_ROOM: Final = 4 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +69,13 @@ class Readiness:
 def _write(now: datetime, least_room: int) -> bool:
     """Write one small row, for a database on a full disk still reads well; False when it is not taken."""
     try:
-        if connection.vendor == "sqlite":
-            disk = shutil.disk_usage(Path(connection.settings_dict["NAME"]).parent)
-            if disk.free < least_room and disk.total:  # some file systems tell neither
-                logger.warning("The database takes no writes", extra={"reason": REASONS["SQLITE_FULL"]})
-                return False
+        if not has_room(least_room):
+            outage.takes_no_writes(REASONS["SQLITE_FULL"])
+            return False
         with write_transaction():
             WorkerBeat.objects.probe(now)
     except (DatabaseError, OSError) as error:
-        # The class alone: a driver's words may quote what was to be stored.
-        reason = reason_of(error) or type(error.__cause__ or error).__name__
-        logger.warning("The database takes no writes", extra={"reason": reason})
+        outage.failed(error, "The database took no row of a probe")
         return False
     return True
 
@@ -98,8 +86,8 @@ def look(*, now: datetime, least_room: int = LEAST_ROOM) -> Readiness:
         is_writable = _write(now, least_room)
         oldest = Attempt.objects.waiting().order_by("pk").values_list("submitted_at", flat=True).first()
         workers = WorkerBeat.objects.alive(now).count()
-    except DatabaseError:
-        logger.warning("The database did not answer a probe")
+    except DatabaseError as error:
+        outage.failed(error, "The database did not answer a probe")
         return Readiness(is_database_there=False)
     finally:
         # Each look has another thread of a pool: left open, there would be a connection for each of them.

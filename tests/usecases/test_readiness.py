@@ -14,7 +14,8 @@ from pytest_django import Settings
 
 from retrycontract.settings import RETRYCONTRACT
 from retrycontract.store.models import WorkerBeat
-from retrycontract.usecases.probes import LEAST_ROOM, look
+from retrycontract.store.outages import LEAST_ROOM
+from retrycontract.usecases.probes import look
 from tests.factories import WRONG, make_agent, make_tool, submit
 from tests.usecases.conftest import configure
 

@@ -7,6 +7,8 @@ from typing import Final
 
 from django.db import models
 
+from retrycontract.store.transactions import write_turn
+
 BEAT_EVERY: Final = timedelta(seconds=10)
 ALIVE_FOR: Final = timedelta(seconds=60)  # six beats
 PROBE: Final = "readiness probe"
@@ -20,10 +22,12 @@ class WorkerBeatQuerySet(models.QuerySet["WorkerBeat"]):
     def beat(self, name: str, now: datetime) -> None:
         """Note that a worker lives, at most every ten seconds; forget the long gone."""
         known = self.filter(name=name)
-        if known.filter(beat_at__gt=now - BEAT_EVERY).exists() or known.update(beat_at=now):
+        if known.filter(beat_at__gt=now - BEAT_EVERY).exists():
             return
-        self.get_or_create(name=name, defaults={"beat_at": now})
-        self.filter(beat_at__lt=now - REMEMBERED_FOR).delete()
+        with write_turn():
+            if not known.update(beat_at=now):
+                self.get_or_create(name=name, defaults={"beat_at": now})
+                self.filter(beat_at__lt=now - REMEMBERED_FOR).delete()
 
     def probe(self, now: datetime) -> None:
         """Write one small row, which counts for no worker, unless one was written within a second."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -38,6 +37,7 @@ from retrycontract.store.models import (
     Snooze,
 )
 from retrycontract.store.models.attempts import WAITING
+from retrycontract.store.outages import outage
 from retrycontract.store.transactions import LONGEST_SWEEP, in_batches, write_transaction
 from retrycontract.usecases.calls.judge_attempt import judge_attempt, judge_leased, lease_attempts
 from retrycontract.usecases.calls.record_verdict import tell_step
@@ -45,8 +45,6 @@ from retrycontract.usecases.counts.keep_count import count_end
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
 from retrycontract.usecases.tools.contracts import on_expiry
-
-logger = logging.getLogger("retrycontract")
 
 BATCH = 200  # rows of each kind that are taken at once
 
@@ -112,8 +110,8 @@ def judge_or_leave(attempt_id: int, *, clock: Callable[[], datetime], dear: bool
 def _or_leave(judge: Callable[[], bool]) -> bool:
     try:
         return judge()
-    except Exception:
-        logger.exception("An attempt could not be judged; it is tried again when its lease has run out")
+    except Exception as error:  # noqa: BLE001 - it is logged there
+        outage.failed(error, "An attempt could not be judged; it is tried again when its lease has run out")
         return False
     finally:
         # The ids of this attempt must not stand in what the thread logs of the next one.
