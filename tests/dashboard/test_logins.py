@@ -80,6 +80,31 @@ def test_another_spelling_of_the_name_gives_no_more_guesses(name: str) -> None:
     assert log_in(Client()) == 429
 
 
+def test_a_pause_is_over_when_the_clock_was_set_back() -> None:
+    """No pause is longer than fifteen minutes: one that seems to be began by another clock."""
+    operator, login = make_user("mia"), LoginTry("mia", HERE)
+    for _ in range(5):
+        assert begin_login(login, now=NOON) is None
+        note_failure(login, now=NOON, door=Door.DASHBOARD)
+    assert begin_login(login, now=NOON) == timedelta(minutes=1)
+    assert begin_login(login, now=NOON - timedelta(minutes=5)) == timedelta(minutes=6)
+    earlier = NOON - timedelta(hours=1)
+    assert begin_login(login, now=earlier) is None
+    note_failure(login, now=earlier, door=Door.DASHBOARD)
+    assert begin_login(login, now=earlier) == timedelta(minutes=2), "the failures count on"
+    assert FailedLogins.objects.filter(operator=operator).exists()
+
+
+def test_what_was_begun_by_another_clock_is_waited_for_no_longer() -> None:
+    make_user("mia")
+    for _ in range(5):
+        assert begin_login(LoginTry("mia", HERE), now=NOON) is None
+    waiting = begin_login(LoginTry("mia", HERE), now=NOON)
+    assert waiting is not None
+    assert waiting <= timedelta(seconds=10)
+    assert begin_login(LoginTry("mia", HERE), now=NOON - timedelta(hours=1)) is None
+
+
 def test_a_name_is_guessed_at_from_many_addresses_only_so_often() -> None:
     make_user("mia")
     answers = [log_in(Client(), password="guess", address=f"198.51.100.{number}") for number in range(51)]

@@ -70,7 +70,8 @@ def begin_login(login: LoginTry, *, now: datetime) -> timedelta | None:
         longest = timedelta()
         for row, free in rows:
             begun = _begun(row, now)
-            if row.locked_until is not None and row.locked_until > now:  # until a pause ends
+            # Until a pause ends. One that is longer than any was begun by a clock that was set back since.
+            if row.locked_until is not None and now < row.locked_until <= now + LONGEST_PAUSE:
                 longest = max(longest, row.locked_until - now)
             elif begun > 0 and row.failures + begun >= free and row.begun_at:  # until it is decided what is looked at
                 longest = max(longest, DECIDED_WITHIN - (now - row.begun_at))
@@ -136,7 +137,8 @@ def _rows(login: LoginTry, now: datetime) -> Iterator[tuple[FailedLogins, int]]:
 
 def _begun(row: FailedLogins, now: datetime) -> int:
     """Tell how many are being looked at."""
-    return row.begun if row.begun_at is not None and now - row.begun_at < DECIDED_WITHIN else 0
+    # In both directions: clocks differ a little, and one may have been set back since.
+    return row.begun if row.begun_at is not None and abs(now - row.begun_at) < DECIDED_WITHIN else 0
 
 
 ISSUER: Final = "retrycontract"
