@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from retrycontract.front.addresses import counted_as
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
@@ -80,7 +82,7 @@ class Doorkeeper:
         """Let a connection in unless there are too many; a proxy that is trusted speaks for many addresses."""
         if self.most and len(self._open) >= self.most:
             return False
-        of_one = self._of_address[address]
+        of_one = self._of_address[counted_as(address)]
         # A socket file has no address: what comes through it is the proxy of this machine, for many others.
         is_bounded = bool(address) and 0 < self.most_of_one_address <= of_one
         if is_bounded and "*" not in self.trusted:
@@ -91,7 +93,7 @@ class Doorkeeper:
             if not is_trusted:
                 return False
         self._open.add(connection)
-        self._of_address[address] += 1
+        self._of_address[counted_as(address)] += 1
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(LOOKS_EVERY, self._look)
         return True
@@ -101,9 +103,10 @@ class Doorkeeper:
         # One that was refused was never counted, and its end is told all the same.
         if connection in self._open:
             self._open.discard(connection)
-            self._of_address[address] -= 1
-            if not self._of_address[address]:
-                del self._of_address[address]
+            one = counted_as(address)
+            self._of_address[one] -= 1
+            if not self._of_address[one]:
+                del self._of_address[one]
 
     def _look(self) -> None:
         # One timer for all: a timer for each of thousands of connections would cost more than the connections.

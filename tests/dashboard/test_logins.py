@@ -80,6 +80,18 @@ def test_another_spelling_of_the_name_gives_no_more_guesses(name: str) -> None:
     assert log_in(Client()) == 429
 
 
+@pytest.mark.parametrize(
+    ("here", "next_door", "elsewhere"),
+    [("2001:db8:1:2::7", "2001:db8:1:2:ffff::9", "2001:db8:1:3::7"), ("::ffff:9.9.9.3", "9.9.9.3", "9.9.9.4")],
+    ids=["a network of IPv6", "two forms of one"],
+)
+def test_addresses_of_one_customer_count_as_one(here: str, next_door: str, elsewhere: str) -> None:
+    make_user("mia")
+    assert guess(5, address=here) == [200] * 5
+    assert log_in(Client(), address=next_door) == 429
+    assert log_in(Client(), address=elsewhere) == 302
+
+
 def test_a_pause_is_over_when_the_clock_was_set_back() -> None:
     """No pause is longer than fifteen minutes: one that seems to be began by another clock."""
     operator, login = make_user("mia"), LoginTry("mia", HERE)

@@ -133,16 +133,33 @@ def test_a_server_that_does_not_wait_for_the_end_cancels_it_without_an_exception
 
 
 def test_a_socket_file_is_no_address_whose_connections_are_bounded() -> None:
-    async def admitted(address: str) -> list[bool]:
-        keeper = Doorkeeper(most=3, most_of_one_address=1, header_seconds=0, body_seconds=0)
-        connections: list[Any] = [object() for _ in range(4)]
-        let_in = [keeper.admit(connection, address) for connection in connections]
-        assert keeper._timer is not None
-        keeper._timer.cancel()
-        return let_in
+    assert asyncio.run(admitted([""] * 4)) == [True, True, True, False]
+    assert asyncio.run(admitted(["192.0.2.1"] * 4)) == [True, False, False, False]
 
-    assert asyncio.run(admitted("")) == [True, True, True, False]
-    assert asyncio.run(admitted("192.0.2.1")) == [True, False, False, False]
+
+async def admitted(addresses: list[str]) -> list[bool]:
+    keeper = Doorkeeper(most=3, most_of_one_address=1, header_seconds=0, body_seconds=0)
+    connections: list[Any] = [object() for _ in addresses]
+    let_in = [keeper.admit(*each) for each in zip(connections, addresses, strict=True)]
+    for connection, address, was_let_in in zip(connections, addresses, let_in, strict=True):
+        if was_let_in:
+            keeper.forget(connection, address)
+    assert not +keeper._of_address
+    assert keeper._timer is not None
+    keeper._timer.cancel()
+    return let_in
+
+
+@pytest.mark.parametrize(
+    ("addresses", "let_in"),
+    [
+        (["2001:db8:1:2::7", "2001:db8:1:2:ffff::9", "2001:db8:1:3::7"], [True, False, True]),
+        (["::ffff:9.9.9.3", "9.9.9.3", "::ffff:9.9.9.4"], [True, False, True]),
+        (["fe80::1%eth0", "fe80::2%eth0"], [True, True]),  # machines of one link
+    ],
+)
+def test_addresses_of_one_customer_hold_the_connections_of_one(addresses: list[str], let_in: list[bool]) -> None:
+    assert asyncio.run(admitted(addresses)) == let_in
 
 
 def test_large_bodies_share_a_room_and_leave_it_with_their_answer(monkeypatch: pytest.MonkeyPatch) -> None:

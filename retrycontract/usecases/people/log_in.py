@@ -11,6 +11,7 @@ import pyotp
 from django.contrib.auth.models import User
 from django.db.models import F
 
+from retrycontract.front.addresses import counted_as
 from retrycontract.store.models import Door, Event, FailedLogins, SecondFactor
 from retrycontract.store.sealing import UnreadableError, keyed_hash
 from retrycontract.store.transactions import write_transaction
@@ -44,11 +45,11 @@ class LoginTry:
 
     @property
     def counts(self) -> list[LoginCount]:
-        name = self.name.strip().casefold()[:LONGEST_NAME]
+        name, address = self.name.strip().casefold()[:LONGEST_NAME], counted_as(self.address)
         return [
-            LoginCount(keyed_hash(f"login\n{name}\n{self.address}"), FREE_FROM_ONE_ADDRESS, True),
+            LoginCount(keyed_hash(f"login\n{name}\n{address}"), FREE_FROM_ONE_ADDRESS, True),
             LoginCount(keyed_hash(f"login\n{name}"), FREE_FROM_ANYWHERE, True),
-            LoginCount(keyed_hash(f"login from\n{self.address}"), FREE_OF_ONE_ADDRESS, False),
+            LoginCount(keyed_hash(f"login from\n{address}"), FREE_OF_ONE_ADDRESS, False),
         ]
 
 
