@@ -200,21 +200,36 @@ def rewrite(row: models.Model) -> None:
 def _values_of(row: models.Model, fields: Fields) -> list[Any]:
     values = list[Any]()
     for field, plain in fields:
+        if type(field) is Given:
+            value = getattr(row, field.name)
+            values.append(connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value)
+            continue
         value = getattr(row, field.attname)
         values.append(value if value is None or type(value) is plain else field.get_db_prep_save(value, connection))
     return values
 
 
 def _inserting(row: models.Model, computed: tuple[str, ...]) -> Any:
-    """Write the INSERT of rows like this one, in which the database computes some columns."""
+    """Write the INSERT of rows like this one, in which the database computes some columns.
+
+    An expression that takes values names them, attributes of the row, in `given`.
+    """
     meta = row._meta
     given = [field for field in meta.local_concrete_fields if not field.primary_key]
     query = InsertQuery(type(row))
     query.insert_values(given, [row])
     compiler: Any = query.get_compiler(connection=connection)
-    compiler.returning_fields = returned = meta.db_returning_fields
+    known = meta.db_returning_fields
+    compiler.returning_fields = returned = [
+        *known, *(field for field in given if field.attname in computed and field not in known)
+    ]  # fmt: skip
     ((sql, _),) = compiler.as_sql()
-    fields = [(field, AS_IT_IS.get(type(field))) for field in given if field.attname not in computed]
+    fields: Fields = []
+    for field in given:
+        if field.attname in computed:
+            fields += [(each, None) for each in getattr(row.__dict__[field.attname], "given", ())]
+        else:
+            fields.append((field, AS_IT_IS.get(type(field))))
     return sql, fields, [(field, field.get_db_converters(connection)) for field in returned]
 
 

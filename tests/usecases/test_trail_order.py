@@ -111,3 +111,18 @@ def test_random_trails_replay_to_where_the_calls_stand() -> None:
 @pytest.mark.soak
 def test_a_thousand_random_trails_replay_to_where_the_calls_stand() -> None:
     replay(range(20, 1020))
+
+
+def test_no_event_of_a_call_is_earlier_than_the_one_before() -> None:
+    """Each reads the clock before it waits for its turn: who read it first may come last."""
+    call, operator, now = make_blocked(), make_user("ada"), timezone.now()
+    claim_call(call, operator, now=now + timedelta(seconds=9))
+    submit(call.agent, WRONG, at=now + timedelta(seconds=3), call=call)
+    release_claim(call, operator, now=now + timedelta(seconds=6))
+    cancel_call(Call.objects.get(pk=call.pk), now=now + timedelta(seconds=12))
+    moments = list(call.events.order_by("pk").values_list("name", "at"))
+    assert [name for name, _ in moments[-4:]] == ["call.claimed", "attempt.judged", "call.released", "call.cancelled"]
+    assert [(at - now).total_seconds() for _, at in moments[-4:]] == [9, 9, 9, 12]
+    assert [at for _, at in moments] == sorted(at for _, at in moments)
+    other = make_blocked(make_agent("other"))
+    assert other.events.latest("pk").at < now + timedelta(seconds=9), "calls have nothing to do with each other"

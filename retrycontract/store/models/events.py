@@ -14,7 +14,7 @@ from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
 from retrycontract.store.fields import MILESTONE, Block, JSONText
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.calls import Call
-from retrycontract.store.statements import insert
+from retrycontract.store.statements import Given, insert
 from retrycontract.store.transactions import EventRow, Position
 
 Rows = TypeVar("Rows", bound=Model)
@@ -109,6 +109,19 @@ class EventQuerySet(models.QuerySet["Event"]):
         raise AppendOnlyError("events are never deleted")
 
 
+class NotBeforeLast(models.Expression):
+    """Give the time of the call's latest event where it is later than its own: within the INSERT, at no query."""
+
+    output_field = models.DateTimeField()
+    given = (Given("call_id"), Given("read_at"), Given("read_at"))
+
+    def as_sql(self, compiler: Any, connection: Any) -> Any:  # noqa: ARG002 - Django's signature
+        """Look among the call's own events: they are few, and their index holds the call."""
+        quote, meta = connection.ops.quote_name, Event._meta
+        later = f"SELECT MAX({quote('at')}) FROM {quote(meta.db_table)} WHERE {quote('call_id')} = %s"  # noqa: S608
+        return f"COALESCE(({later} AND {quote('at')} > %s), %s)", list(self.given)
+
+
 class Event(models.Model):
     """Something that happened to a call or a tool."""
 
@@ -125,6 +138,8 @@ class Event(models.Model):
     at = models.DateTimeField()
     # By the database's clock, the one that all writers and readers share.
     stored_at = models.DateTimeField(db_default=Now())
+
+    read_at: datetime  # by whoever recorded it; not stored
 
     objects = EventQuerySet.as_manager()
 
@@ -164,7 +179,10 @@ class Event(models.Model):
         from_state: str = "",
         **data: Any,
     ) -> Self:
-        """Append one event; `data` holds no values of the agent's, only names and numbers."""
+        """Append one event; `data` holds no values of the agent's, only names and numbers.
+
+        `at` was read before it was this one's turn: where an event of the call read the clock later, its time counts.
+        """
         event = cls(
             call=call,
             agent_id=call.agent_id if call else None,
@@ -175,8 +193,9 @@ class Event(models.Model):
             from_state=from_state,
             to_state=call.state if call else "",
             data=data,
-            at=at,
+            at=NotBeforeLast() if call else at,
         )
+        event.read_at = at
         insert(event)
         return event
 
