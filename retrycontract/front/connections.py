@@ -61,6 +61,11 @@ NO_ROOM: Final = Rejection(
     "Too many large requests are under way. Send this one again in a moment.",
     "retry-after: 1\r\n",
 )
+ENDING: Final = Rejection(
+    "503 Service Unavailable",
+    "The service was told to end before this request had come whole. Nothing of it was taken; send it again.",
+    "retry-after: 1\r\n",
+)
 
 Protocol: Any = AutoHTTPProtocol
 
@@ -137,6 +142,7 @@ class BoundedRequest(Protocol):  # type: ignore[misc] # which parser it is depen
     _body = _chunks = 0  # likewise
     _held = 0  # bytes of large bodies that have no answer yet
     _rejection: Rejection | None = None
+    _is_ending = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin."""
@@ -189,6 +195,17 @@ class BoundedRequest(Protocol):  # type: ignore[misc] # which parser it is depen
         """Let go of the body."""
         self._let_go()
         super().on_response_complete()
+        if self._is_ending:  # one that waited for its turn may have a body that is still coming
+            self.shutdown()
+
+    def shutdown(self) -> None:
+        """Close a connection that asks nothing, refuse a request whose body still comes, let others be answered."""
+        self._is_ending, cycle = True, self.cycle
+        is_turn = cycle is not None and not self.pipeline
+        if is_turn and cycle.more_body and not cycle.response_started and not self._rejection:
+            self._refuse(ENDING)  # its end might never come, and everybody's restart would wait for it
+        else:
+            super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of it here, too."""

@@ -85,6 +85,7 @@ def test_when_waiting_ends_polls_get_what_is_known_and_new_ones_are_not_held() -
 SERVER = """
     import uvicorn
     from retrycontract.front.bridge import WsgiBridge
+    from retrycontract.front.connections import BoundedRequest
     from retrycontract.front.waiting import Bells, FrontOfHouse
 
     def app(environ, start_response):
@@ -93,7 +94,9 @@ SERVER = """
 
     stopped = lambda: print("stopped", flush=True)
     house = FrontOfHouse(WsgiBridge(app, max_body_bytes=1000), Bells(), on_shutdown=stopped)
-    config = uvicorn.Config(house, port=0, lifespan="on", log_level="warning", access_log=False)
+    config = uvicorn.Config(
+        house, port=0, lifespan="on", log_level="warning", access_log=False, http=BoundedRequest
+    )
     listening = config.bind_socket()
     print(listening.getsockname()[1], flush=True)
     uvicorn.Server(config).run(sockets=[listening])
@@ -117,6 +120,29 @@ def test_a_signal_answers_the_polls_and_ends_the_server_at_once(number: signal.S
         assert time.monotonic() - began < 20  # not the minute they were ready to wait
     assert [(reply.status, reply.body) for reply in replies] == [(202, b"pending")] * 5
     assert said == "stopped\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process without SIGTERM")
+@pytest.mark.parametrize("before", [b"", b"GET /api/jobs/1 HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+def test_a_signal_refuses_a_request_whose_body_is_still_coming(before: bytes) -> None:
+    command = [sys.executable, "-c", textwrap.dedent(SERVER)]
+    head = b"POST /api/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n"
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        eventually(lambda: is_listened_to(port))
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+            line.sendall(before + head + b" " * 100)
+            time.sleep(0.5)
+            server.send_signal(signal.SIGTERM)
+            answers = b"".join(iter(lambda: line.recv(65_536), b""))  # to the end: the connection is closed
+        said, failed = server.communicate(timeout=20)
+    *earlier, refusal = [f"HTTP/1.1 {answer}" for answer in answers.decode().split("HTTP/1.1 ")[1:]]
+    assert [answer.split()[1] for answer in earlier] == (["202"] if before else [])
+    assert refusal.startswith("HTTP/1.1 503 ")
+    assert "\r\nretry-after: 1\r\n" in refusal
+    assert "send it again" in refusal
+    assert (said, failed) == ("stopped\n", "")
 
 
 def test_a_server_that_does_not_wait_for_the_end_cancels_it_without_an_exception() -> None:
