@@ -21,7 +21,8 @@ from django.urls import get_resolver
 from django.utils import timezone
 
 from retrycontract.front.bridge import WsgiBridge
-from retrycontract.front.connections import allow_many_connections, room
+from retrycontract.front.connections import room
+from retrycontract.front.descriptors import allow_many_connections
 from retrycontract.front.memory import keep_small
 from retrycontract.front.probes import Family, Health, Metrics, export_metrics
 from retrycontract.front.request_ids import RequestIds

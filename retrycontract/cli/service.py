@@ -69,10 +69,12 @@ def web(host: str, port: int, workers: int) -> None:
     from django.conf import settings
 
     from retrycontract.front.connections import BoundedRequest
+    from retrycontract.front.descriptors import allow_many_connections
     from retrycontract.management.commands.up import GRACE_SECONDS, check_free
 
     # Before the server begins: a port that is taken is told in one line, whatever uvicorn would write.
     check_free(host, port)
+    allow_many_connections()
     proxies = settings.RETRYCONTRACT.trusted_proxies
     uvicorn.run(
         "retrycontract.asgi:application", host=host, port=port, workers=workers, lifespan="on", log_config=None,

@@ -206,7 +206,8 @@ class ServiceSettings(LoginSettings, DeliverySettings):
         0,
         ge=0,
         le=1_048_576,
-        description="Connections that `retrycontract up` holds at once; 0: as many as descriptors allow, less 256.",
+        description="Connections that `retrycontract up` holds at once; 0: as many as descriptors allow, less 256 (of"
+        " fewer than 512 a half).",
     )
     connections_per_address: int = Field(
         4_096,

@@ -17,7 +17,8 @@ import anyio
 import uvicorn
 from anyio.abc import TaskGroup, TaskStatus
 
-from retrycontract.front.connections import Doorkeeper, allow_many_connections, guarded
+from retrycontract.front.connections import Doorkeeper, guarded
+from retrycontract.front.descriptors import allow_many_connections
 from retrycontract.mcp import messages
 from retrycontract.mcp.client_streams import JSON, ClientStream, ClientStreams, StreamWriter
 from retrycontract.mcp.connection import VISIT, ServerConnection

@@ -11,7 +11,8 @@ from typing import Any, Final
 import uvicorn
 
 from retrycontract.config.configuration_file import configuration_of
-from retrycontract.front.connections import Doorkeeper, allow_many_connections, guarded
+from retrycontract.front.connections import Doorkeeper, guarded
+from retrycontract.front.descriptors import allow_many_connections
 from retrycontract.judging.asking import service_at
 from retrycontract.mcp.visiting import HEADER_SECONDS, bound_socket
 from retrycontract.proxy.app import API_KEY, Proxy

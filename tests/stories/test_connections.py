@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -164,6 +165,33 @@ def test_nobody_is_believed_to_come_from_elsewhere(limited: Service) -> None:
         form = f"csrfmiddlewaretoken={token}&username=nobody&password=guess".encode()
         answers.append(limited.send("POST", "/login/", form, headers=headers).status)
     assert answers[-1] == 429
+
+
+class Narrow(Service):
+    """Start the service where a process may open few files, and no more if it asks."""
+
+    def _manage(self, command: str) -> list[str]:
+        return ["sh", "-c", 'ulimit -n 256; exec "$@"', "sh", *super()._manage(command)]
+
+
+def test_a_service_with_few_files_to_open_takes_half_of_them_as_connections_and_says_so(tmp_path: Path) -> None:
+    """All but one of them were kept back, so that one open stream left the service without a connection."""
+    with running(Narrow(tmp_path / "data", anew=True)) as service, ExitStack() as stack:
+        assert "which leaves 128 connections" in service.log
+        for _ in range(100):
+            stack.enter_context(closing(opened(service, b"GET /livez HTTP/1.1\r\nHost: localhost\r\n")))
+        assert service.send("GET", "/livez").status == 200
+        told = [line for line in service.manage("doctor", "--json").split("\n") if "128 connections" in line]
+        assert len(told) == 1
+
+
+def test_a_service_with_too_few_files_to_open_does_not_start(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "retrycontract", "up", "--data-dir", str(tmp_path / "none"), "--port", "8931"]
+    done = subprocess.run(["sh", "-c", 'ulimit -n 100; exec "$@"', "sh", *command], capture_output=True, text=True,
+                          cwd=ROOT, check=False, timeout=300, env=Service(tmp_path / "home")._environ())  # fmt: skip
+    last = done.stderr.splitlines()[-1]
+    assert (done.returncode, "may open 100 files, and the service needs 128" in last) == (2, True), done.stderr
+    assert not (tmp_path / "none" / "retrycontract.sqlite3").exists()
 
 
 def test_the_files_of_the_data_folder_are_their_owners_alone(limited: Service) -> None:

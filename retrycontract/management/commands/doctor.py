@@ -23,6 +23,7 @@ ALWAYS: tuple[Callable[[], Iterator[Finding]], ...] = (
     surroundings.data_folder,
     surroundings.keys,
     surroundings.disk,
+    surroundings.open_files,
     surroundings.address,
     surroundings.passwords,
     surroundings.provider,

@@ -28,7 +28,8 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from retrycontract.children.pool import ChildUnavailableError
-from retrycontract.front.connections import Doorkeeper, allow_many_connections, guarded
+from retrycontract.front.connections import Doorkeeper, guarded
+from retrycontract.front.descriptors import TooFewFilesError, allow_many_connections
 from retrycontract.management import demo
 from retrycontract.management.private_files import DataInUseError, keep_private, sole_service
 
@@ -60,6 +61,7 @@ class Command(BaseCommand):
         os.umask(0o077)  # what the service keeps is its own: the database, its log, the lock
         folder = settings.RETRYCONTRACT.data_dir
         try:
+            allow_many_connections()  # a limit that is too low is told before anything is made
             with sole_service(folder):
                 keep_private(folder)
                 check_free(host, port)
@@ -67,6 +69,8 @@ class Command(BaseCommand):
                 self._migrate()
                 gather_files(folder)
                 self._serve(host, port, with_demo=demo)
+        except TooFewFilesError as error:
+            raise CommandError(str(error)) from None
         except DataInUseError as error:
             raise CommandError(f"{error}, or choose another --data-dir.") from None
         except (OSError, OperationalError, MigrationSchemaMissing) as error:

@@ -22,6 +22,7 @@ from retrycontract.config.service_settings import PREFIX, ServiceSettings
 from retrycontract.config.variables import advice_for
 from retrycontract.contract.advice.names import did_you_mean
 from retrycontract.contract.configuration import ConfigurationError
+from retrycontract.front.descriptors import TooFewFilesError, may_open, told_of_few
 from retrycontract.management.doctor import Finding, fail, ok, warn
 from retrycontract.management.private_files import is_given
 
@@ -108,6 +109,17 @@ def disk() -> Iterator[Finding]:
         yield warn("disk", f"{text}: make room, or shorten the retention.")
     else:
         yield ok("disk", f"{text}.")
+
+
+def open_files() -> Iterator[Finding]:
+    """Look at how many files a process may open; the service may have been started under another limit."""
+    files = may_open()
+    try:
+        few = told_of_few(files) if files else ""
+    except TooFewFilesError as error:
+        yield fail("open files", f"{error} The service does not start with that.")
+        return
+    yield warn("open files", few) if few else ok("open files", f"A process may open {files or 'any number'} here.")
 
 
 def address() -> Iterator[Finding]:
