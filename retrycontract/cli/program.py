@@ -41,6 +41,7 @@ COMMANDS: Final = {
     "completion": "program", "version": "program",
 }  # fmt: skip
 NO_SETTINGS: Final = ("contract", "program")  # modules whose commands run without the settings of the service
+MAKE_DATA: Final = frozenset({"up", "migrate", "restore", "collectstatic"})  # in a folder where there is none
 SERVER_PACKAGES: Final = ("django", "ninja", "dashboard", "worker", "celery", "uvicorn", "whitenoise", "structlog")
 SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -197,7 +198,12 @@ def _foreseen(error: Exception) -> str | None:
 def _of_the_database(reason: str) -> str:
     first = reason.strip().split("\n")[0]
     if "no such table" in first or "does not exist" in first or "no such column" in first:
-        return "the database is not migrated: run 'retrycontract migrate' (or 'retrycontract up', which does it)."
+        from django.conf import settings
+
+        name = settings.DATABASES["default"]["NAME"]
+        return (
+            f"the database {name} is not migrated: run 'retrycontract migrate' (or 'retrycontract up', which does it)."
+        )
     if "unable to open" in first or "readonly" in first:
         return (
             f"the database cannot be used ({first}): is RETRYCONTRACT_DATA_DIR right, and may this account write there?"
@@ -217,17 +223,22 @@ def django_command(name: str, *arguments: str, **options: Any) -> None:
         # argparse, which Django reads them with, takes this for no value at all: a key for everything, one for ever.
         if argument.startswith("--") and argument.endswith("=--"):
             raise click.UsageError(f"{argument[:-3]} needs a value, and -- is none.")
-    start_django()
+    start_django(makes_data=name in MAKE_DATA)
     from django.core.management import call_command
 
     call_command(name, *arguments, **options)
 
 
-def start_django() -> None:
-    """Load settings and apps; a wrong setting says so in one line."""
+def start_django(*, makes_data: bool = False) -> None:
+    """Load settings and apps; a wrong setting says so in one line, and so does a folder without data."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
     import django
 
+    # Before the settings are read, which makes keys: whoever looks into a wrong folder leaves nothing there.
+    from retrycontract.config.data_folder import none_in, without_data
+
+    if not makes_data and (folder := without_data(os.environ)):
+        raise click.ClickException(none_in(folder))
     django.setup()
 
 

@@ -48,7 +48,7 @@ def up(host: str, port: int, data_dir: Path | None, demo: bool) -> None:
     if data_dir is not None:
         os.environ["RETRYCONTRACT_DATA_DIR"] = str(data_dir)
     _first_words("starting")
-    start_django()
+    start_django(makes_data=True)
     logging.captureWarnings(capture=True)
     django_command("up", host=host, port=port, demo=demo, data_dir=data_dir)
 
@@ -122,7 +122,7 @@ def migrate() -> None:
     _first_words("migrating the database")
     # The settings give a migration the time that it needs; they look at the command line for it.
     sys.argv[1:] = ["migrate"]
-    start_django()
+    start_django(makes_data=True)
     from django.conf import settings
 
     if not settings.RETRYCONTRACT.database_url:  # where keys are given, nobody made the folder yet

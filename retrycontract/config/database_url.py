@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+DATABASE_FILE: Final = "retrycontract.sqlite3"  # in the data folder
 EXAMPLE: Final = "postgresql://user:password@host:5432/name"
 # What a server may ask of its clients; everything else of libpq is ours to set.
 OPTIONS: Final = frozenset({"sslmode", "sslrootcert", "sslcert", "sslkey", "target_session_attrs", "channel_binding"})
@@ -67,7 +68,7 @@ def database_settings(url: str, data_dir: Path, *, is_migration: bool = False) -
         return read_database_url(url, is_migration=is_migration)
     return {
         "ENGINE": "retrycontract.store.sqlite",
-        "NAME": data_dir / "retrycontract.sqlite3",
+        "NAME": data_dir / DATABASE_FILE,
         # Threads of the bridge live as long as the process: their connections may, too.
         "CONN_MAX_AGE": None,
         "OPTIONS": {

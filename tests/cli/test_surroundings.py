@@ -36,7 +36,8 @@ ODD_STREAMS: Final = {
     "version >&-": "retrycontract: standard output is closed: send it to /dev/null if nobody reads it.\n",
     "version > /dev/full": "retrycontract: what it says cannot be written: No space left on device\n",
     "check --schema S.json - <&-": "",
-    "import - <&-": "retrycontract: the database is not migrated",
+    "import - <&-": "retrycontract: there is no service's data in /",
+    "agent list": "retrycontract: there is no service's data in /",
     "agent list 2>&-": "",
 }
 
@@ -51,6 +52,7 @@ def test_a_stream_that_is_closed_or_full_is_one_line(tmp_path: Path, words: str)
     assert done.stderr.startswith(expected)
     assert len(done.stderr.splitlines()) == bool(expected)
     assert done.returncode == (1 if words.startswith("check") else WRONG_USE)
+    assert not (tmp_path / "data").exists(), "whoever only looks makes nothing"
 
 
 @pytest.mark.processes

@@ -183,7 +183,8 @@ def surroundings() -> Iterator[tuple[str, Case]]:
         )
         yield f"{name}, broken database", Case(words, "database", data="broken", **told)
         if name not in {"up", "migrate", "restore"}:
-            yield f"{name}, not migrated", Case(words, "migrat", data="new", **told)
+            yield f"{name}, not migrated", Case(words, "migrat", data="not migrated", **told)
+            yield f"{name}, no data", Case(words, "there is no service's data in /", data="new")
 
 
 NO_TEXT: Final = "\udcff\udcfe"  # what Python makes of bytes that are no UTF-8
@@ -331,6 +332,10 @@ def prepare(folder: Path, case: Case, good: Path) -> None:
         data.mkdir(mode=0o700)
     else:
         shutil.copytree(good, data)
+    if case.data == "not migrated":
+        for file in data.glob("retrycontract.sqlite3*"):
+            file.unlink()
+        (data / "retrycontract.sqlite3").touch(mode=0o600)
     if case.data == "broken":
         (data / "retrycontract.sqlite3").write_bytes(b"no database" * 1000)
     if case.data == "closed":
@@ -352,6 +357,7 @@ def test_a_mistake_is_one_line_and_an_exit_status(tried: Tried, tmp_path: Path, 
     assert lines[0].startswith("retrycontract: ")
     assert case.reason in lines[0]
     assert told.out == ""
+    assert case.data != "new" or not list((tmp_path / "tried" / "good").iterdir()), "whoever only looks makes nothing"
 
 
 def test_every_command_has_words_with_which_it_is_rightly_used() -> None:

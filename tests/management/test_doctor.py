@@ -86,6 +86,12 @@ def open_key(service: Setup) -> None:
     (service.folder / "encryption_key").chmod(0o644)
 
 
+def lose_database(service: Setup) -> None:
+    connection.close()
+    for file in service.database.parent.glob(f"{service.database.name}*"):
+        file.unlink()
+
+
 def lose_key(service: Setup) -> None:
     (service.folder / "secret_key").unlink()
 
@@ -257,6 +263,7 @@ def setting(**values: Any) -> Callable[[Setup], None]:
 BY: dict[str, Any] = {"actor": "ada", "door": Door.ADMIN}
 ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (open_folder, "warn", "data folder", "chmod 700"),
+    (lose_database, "FAIL", "database", "there is no service's data in"),
     (setting(data_dir=Path("/nowhere/at/all")), "FAIL", "data folder", "set RETRYCONTRACT_DATA_DIR"),
     (open_key, "FAIL", "keys", "chmod 600"),
     (lose_key, "FAIL", "keys", "put it back"),

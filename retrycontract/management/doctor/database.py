@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from retrycontract.config.data_folder import none_in
 from retrycontract.management.demo import OPERATOR as FIRST_OPERATOR
 from retrycontract.management.doctor import Finding, fail, ok, warn
 from retrycontract.management.doctor.surroundings import LOCAL, patches
@@ -27,6 +28,9 @@ LAST_EVENTS = 1_000
 
 def answers() -> Iterator[Finding]:
     """Ask the database something; what follows makes sense only when it answers."""
+    if connection.vendor == "sqlite" and not Path(connection.settings_dict["NAME"]).exists():  # to ask would make it
+        yield fail("database", none_in(settings.RETRYCONTRACT.data_dir))
+        return
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
