@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from django.http import HttpRequest
 from django.utils import timezone
@@ -66,10 +66,11 @@ def _names(header: str, tag: str | None, *, weakly: bool = False) -> bool:
     return any(tag == f'"{opaque}"' and (weakly or not weak) for weak, opaque in _ENTITY_TAG.findall(header))
 
 
+IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 IdempotencyKey = Annotated[
     str | None,
     Header(
-        None, alias="Idempotency-Key", min_length=1, max_length=255,
+        None, alias=IDEMPOTENCY_KEY, min_length=1, max_length=255,
         description="Sent again with the same key, a request is answered as it was before and does nothing.",
     ),
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -19,6 +20,7 @@ from ninja.parser import Parser
 from ninja.router import BoundRouter
 from ninja.security import HttpBearer
 
+from retrycontract.api.preconditions import IDEMPOTENCY_KEY
 from retrycontract.api.problems import MAX_FAULTS, Problem, ProblemAPI, place_of, shown
 from retrycontract.config.logs import follow
 from retrycontract.contract.outputs.json_text import (
@@ -28,6 +30,7 @@ from retrycontract.contract.outputs.json_text import (
     parse_json,
     with_whole_characters,
 )
+from retrycontract.front.bridge import LEFT_OUT
 from retrycontract.store.models import Agent, ApiKey, Scope
 from retrycontract.usecases.counts.keep_count import refuse_overdrawn
 from retrycontract.usecases.tools.contracts import sanitizer
@@ -157,9 +160,29 @@ def _read(name: str, text: str) -> tuple[Any, JsonFault | None]:
     return parse_json(with_whole_characters(text)) if name in WORDS else (value, fault)
 
 
+# As it is spelt elsewhere, and as fingers spell it: nothing else begins so.
+LIKE_IDEMPOTENCY_KEY: Final = re.compile(r"(?:x[-_]?)?idem", re.IGNORECASE)
+
+
+def refuse_misspelt_key(request: HttpRequest) -> None:
+    """Raise Problem for a header that is meant as Idempotency-Key: what is sent again would be counted twice."""
+    if IDEMPOTENCY_KEY in request.headers:
+        return
+    for name in (*request.headers, *request.META.get(LEFT_OUT, ())):
+        if LIKE_IDEMPOTENCY_KEY.match(name):
+            fault = {
+                "pointer": shown(place_of((sanitizer().redact_name(name),))),
+                "code": "extra_forbidden",
+                "detail": f"Nothing reads this header; did you mean {IDEMPOTENCY_KEY}?",
+            }
+            raise Problem("invalid-request", "Correct the header named in 'errors'.", errors=[fault])
+
+
 def refuse_others(operation: Operation) -> None:
-    """Make an operation refuse words of the query that it does not know, or that come twice: none has no effect."""
+    """Make an operation refuse what has no effect: words of the query, unknown or given twice, and a misspelt key."""
     asked = [model for model in operation.models if model.__ninja_param_source__ == "query"]
+    headers = [model for model in operation.models if model.__ninja_param_source__ == "header"]
+    takes_key = any(IDEMPOTENCY_KEY in model.__ninja_flatten_map__ for model in headers)
     known = [name for model in asked for name in model.__ninja_flatten_map__]
     lists = [name for model in asked for name in model.__ninja_collection_fields__]
     told = f"known are {', '.join(known)}" if known else "this address takes none"
@@ -179,6 +202,8 @@ def refuse_others(operation: Operation) -> None:
         if faults:
             detail = "Correct the words of the query named in 'errors'."
             raise Problem("invalid-request", detail, errors=faults[:MAX_FAULTS])
+        if takes_key:
+            refuse_misspelt_key(request)
         return answer(request, **values)
 
     operation.view_func = answer_known

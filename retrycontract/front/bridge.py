@@ -43,6 +43,7 @@ TRANSPORT_HEADERS: Final = frozenset({b"transfer-encoding", b"content-length"})
 
 # `Retrycontract-Pending: <bell>; <path to ask again>`: between the application and the front of house only.
 PENDING: Final = b"retrycontract-pending"
+LEFT_OUT: Final = "retrycontract.left_out"  # names of headers that the application is not given: with an underscore
 
 
 class BodyTooLargeError(Exception):
@@ -337,7 +338,8 @@ def _environ(scope: Scope, body: bytes) -> WSGIEnvironment:
         # HTTP/2 may split cookies over several fields, which are joined so (RFC 9113, 8.2.3).
         separator = "; " if name == b"cookie" else ","
         variables[key] = f"{variables[key]}{separator}{text}" if key in variables else text
-    return environ | variables
+    left_out = tuple(name.decode("latin-1") for name, _ in scope["headers"] if b"_" in name)
+    return environ | variables | {LEFT_OUT: left_out}
 
 
 def _path(scope: Scope) -> bytes:

@@ -54,6 +54,28 @@ def test_a_repeat_of_what_was_discarded_says_so(door: Door) -> None:
     assert (reply.status, reply.body["state"], reply.body["status"]) == (200, "cancelled", None)
 
 
+@pytest.mark.parametrize("name", ["X-Idempotency-Key", "IdempotencyKey", "Idempotency-Token", "Idempotnecy-Key"])
+@pytest.mark.parametrize(
+    "path", ["/calls", "/calls/none/cancel", "/calls/none/guidance/ack", "/check", "/tools/import"]
+)
+def test_a_header_that_is_meant_as_the_key_is_refused(door: Door, name: str, path: str) -> None:
+    bodies: dict[str, Any] = {
+        "/calls": {"tool": "deploy", "tool_call_id": "id_1", "arguments": RIGHT},
+        "/check": {"input_schema": DEPLOY, "arguments": RIGHT},
+        "/tools/import": [],
+    }
+    reply = door.post(path, bodies.get(path), **{name: "once"})
+    assert (reply.status, reply.code) == (422, "invalid-request")
+    [fault] = reply.body["errors"]
+    assert fault["pointer"].lower() == f"/{name.lower()}"
+    assert "did you mean Idempotency-Key?" in fault["detail"]
+    assert Attempt.objects.count() == 0
+
+
+def test_beside_the_key_another_of_its_kind_is_passed_over(door: Door) -> None:
+    assert submit(door, WRONG, headers=KEY | {"X-Idempotency-Key": "a proxy's"}).status == 200
+
+
 def test_a_key_that_comes_to_another_address_is_refused(door: Door) -> None:
     body = {"input_schema": DEPLOY, "arguments": RIGHT}
     assert door.post("/check", body, **KEY).status == 200

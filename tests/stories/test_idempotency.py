@@ -35,6 +35,13 @@ def attempts_of(agent: AgentClient) -> list[int]:
     return [made["number"] for made in agent.send("GET", f"/calls/{call['call_id']}").body["attempts"]]
 
 
+def test_a_key_with_an_underscore_which_no_application_is_given_is_refused(judged_service: Service) -> None:
+    agent = AgentClient(judged_service, judged_service.new_key("underscore"))
+    agent.register("once", SCHEMA)
+    answer = agent.send("POST", "/calls", attempt("x"), headers={"Idempotency_Key": "once"})
+    assert (answer.status, "did you mean Idempotency-Key?" in answer.text) == (422, True)
+
+
 def test_fifty_equal_requests_at_once_make_one_attempt_and_get_one_answer(judged_service: Service) -> None:
     agent = AgentClient(judged_service, judged_service.new_key("fifty"))
     agent.register("once", SCHEMA)
