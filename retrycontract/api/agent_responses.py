@@ -9,8 +9,9 @@ from ninja.params.functions import Query
 from pydantic import BaseModel, Field
 
 from retrycontract.api import presenters
+from retrycontract.api.known_fields import Strict
 from retrycontract.api.openapi import MAX_TURN, GivenId, Identifier, Moment, Time, ToolName
-from retrycontract.api.schemas import ErrorOut, Links, Strict
+from retrycontract.api.schemas import ErrorOut, Links
 from retrycontract.contract.webhooks import ResponseStatus
 from retrycontract.store.models import Agent
 from retrycontract.usecases.calls.read_agent_responses import ResponseFilters, read_agent_responses

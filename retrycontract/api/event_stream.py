@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from retrycontract.api.known_fields import Strict
 from retrycontract.api.openapi import Identifier
 from retrycontract.api.problems import Problem
-from retrycontract.api.schemas import Strict
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.webhooks import AgentEvent
 from retrycontract.store.models import Agent, Event

@@ -25,6 +25,9 @@ from retrycontract.contract.outputs import MAX_TOKENS
 from retrycontract.contract.schemas.tool_lists import MAX_NAME, MAX_TOOLS
 
 TEXT: Final = {"type": "string"}
+HASH: Final = r"^[0-9a-f]{64}$"
+POINTER: Final = r"^(/.*)?$"
+EVENT_ID: Final = r"^[0-9]{1,18}$"  # the most digits that always fit into a bigint
 SECONDS: Final = {"type": "string", "pattern": "^[0-9]+$"}
 TRACEPARENT: Final = {"type": "string", "pattern": "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"}
 # What cannot be read in these is passed over, never refused, so that any text is right.
@@ -132,9 +135,10 @@ def _refuse_unfilled(session_id: str) -> str:
     return session_id
 
 
-Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+_ONE_LINE = r"^[^\x00-\x1f\x7f]*$"
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=_ONE_LINE)]
 # What others name their things by has no length that is known here: `safe_identifier` gives what is kept of it.
-GivenId = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00-\x1f\x7f]*$")]
+GivenId = Annotated[str, StringConstraints(min_length=1, pattern=_ONE_LINE)]
 # Any text is taken, also one that holds half a character, which pydantic refuses.
 _AS_IT_IS = WrapValidator(lambda given, check: given if given and isinstance(given, str) else check(given))
 # No agent can choose these, and what a model has written gets a verdict.
@@ -145,7 +149,15 @@ ModelsName = Annotated[str, WithJsonSchema({"type": "string"}), _AS_IT_IS]
 AnyText = Annotated[str | None, WithJsonSchema({"type": "string"}), _AS_IT_IS]
 _NOT_BLANK = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
 SessionId = Annotated[str, StringConstraints(min_length=1, pattern=_NOT_BLANK), AfterValidator(_refuse_unfilled)]
-ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
+ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=_ONE_LINE)]
+# What a pattern asks for; itself it says nothing to whoever reads a refusal.
+IN_WORDS: Final = {
+    _ONE_LINE: "Write it in one line, without control characters.",
+    _NOT_BLANK: "Write it in one line, without control characters, and not of blanks alone.",
+    HASH: "Write the hash of a version: 64 digits and letters from a to f.",
+    POINTER: "Write a JSON Pointer, which begins with /, or nothing for the whole.",
+    EVENT_ID: "Write the id of an event: at most 18 digits.",
+}
 ONE_OUTPUT: dict[str, Any] = {"oneOf": [{"required": ["arguments"]}, {"required": ["raw"]}]}
 # Where the model could not be asked there is no output: `arguments` is null.
 UNASKED: dict[str, Any] = {"allOf": [{"anyOf": [

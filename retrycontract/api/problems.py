@@ -19,9 +19,12 @@ from ninja.operation import Operation
 from pydantic import BaseModel, Field
 
 from retrycontract.api import openapi
+from retrycontract.api.known_fields import NO_FIELD
+from retrycontract.api.openapi import IN_WORDS
 from retrycontract.api.preconditions import entity_tag
 from retrycontract.children.pool import TooManyWaitingError
 from retrycontract.contract import pointers
+from retrycontract.contract.advice.names import did_you_mean
 from retrycontract.contract.matching import AmbiguousCallError
 from retrycontract.contract.outputs.source_code import Language, UnknownLanguageError
 from retrycontract.contract.redaction.sanitizer import elide_middle
@@ -127,6 +130,7 @@ logger = logging.getLogger("retrycontract")
 CONTENT_TYPE = "application/problem+json"
 MAX_FAULTS = 20  # of one request that are named; a client that mends these is told of the next ones
 MAX_POINTER = 500  # characters; names of fields are the client's, and as long as it likes
+MAX_NAME = 100  # characters of a field's name that a sentence repeats
 EITHER = "callback_error"  # the one field that takes text or a list; pydantic names which of them it tried
 TITLES = {
     400: "Bad request",
@@ -217,7 +221,11 @@ def _body(_: HttpRequest, error: BodyError) -> HttpResponse:
     # What may be one thing or another is refused once for each, all at the same place: the first one speaks for it.
     by_place = {place_of(fault["loc"]): fault for fault in reversed(error.errors)}
     errors = [
-        {"pointer": shown(sanitizer().redact_pointer(place)), "code": fault["type"], "detail": _said(place, fault)}
+        {
+            "pointer": (told := shown(sanitizer().redact_pointer(place))),
+            "code": fault["type"],
+            "detail": _said(told, fault),
+        }
         for place, fault in list(reversed(by_place.items()))[:MAX_FAULTS]
     ]
     detail = "Correct the fields named in 'errors' and send it again."
@@ -230,6 +238,13 @@ def _said(place: str, fault: Mapping[str, Any]) -> str:
         return "A JSON object is expected here."
     if not place and fault["type"] == "missing":
         return "The body is missing: it is a JSON object."
+    if fault["type"] == NO_FIELD and (known := fault.get("ctx", {}).get("known")):
+        name = place.rpartition("/")[2]
+        nearest = did_you_mean(name, known)
+        meant = f'did you mean "{nearest}"? ' if nearest else ""
+        return f'"{elide_middle(name, MAX_NAME)}" is no field; {meant}Known are {", ".join(known)}.'
+    if fault["type"] == "string_pattern_mismatch":
+        return IN_WORDS.get(str(fault.get("ctx", {}).get("pattern")), str(fault["msg"]))
     if fault["type"] in ("too_short", "string_too_short") and fault.get("ctx", {}).get("min_length") == 1:
         return "This must not be empty."
     return str(fault["msg"])
@@ -244,6 +259,8 @@ def place_of(location: tuple[Any, ...]) -> str:
     parts = [str(part) for part in location]
     if parts[:1] in (["body"], ["query"], ["path"], ["header"]):
         parts = parts[2:] if parts[0] == "body" and len(parts) > 1 else parts[1:]
+    if location[:1] == ("query",) and len(parts) > 1:  # of the filters that ninja gathers, the word that was sent
+        parts = parts[1:2]
     if parts[:1] == [EITHER]:
         del parts[1:2]
     return pointers.from_tokens(parts)

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from retrycontract.api import agent_responses, event_stream, presenters, problems, schemas, tools
 from retrycontract.api.event_stream import EventFilters, EventOut
+from retrycontract.api.openapi import EVENT_ID
 from retrycontract.api.preconditions import IdempotencyKey, agent_of, once, request_key
 from retrycontract.api.problems import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
 from retrycontract.api.requests import (
@@ -60,8 +61,7 @@ HEAD_ONLY = "retrycontract.head"
 LastEventId = Annotated[
     str | None,
     Header(
-        # Eighteen digits are the most that always fit into a bigint.
-        None, alias="Last-Event-ID", pattern=r"^[0-9]{1,18}$",
+        None, alias="Last-Event-ID", pattern=EVENT_ID,
         description="The newest id that was seen; 0 begins with the first event of all. Without it: from now on.",
     ),
 ]  # fmt: skip
@@ -313,7 +313,9 @@ elsewhere = Router()
 api.add_router("", elsewhere)  # the last: it takes every address that is left
 
 
-@elsewhere.get("/{path:rest}", auth=ANY_KEY, include_in_schema=False)
+@elsewhere.api_operation(
+    ["GET", "POST", "PUT", "PATCH", "DELETE"], "/{path:rest}", auth=ANY_KEY, include_in_schema=False
+)
 def get_nothing(request: HttpRequest, rest: str) -> None:  # noqa: ARG001
     """Answer every other address with a problem document."""
     raise Http404

@@ -18,9 +18,12 @@ from pydantic import (
 )
 
 from retrycontract.api import openapi as examples
+from retrycontract.api.known_fields import Strict
 from retrycontract.api.openapi import (
+    HASH,
     ONE_OUTPUT,
     PLACED,
+    POINTER,
     UNASKED,
     AnyText,
     AttemptCount,
@@ -55,12 +58,6 @@ from retrycontract.usecases.calls.repeat_request import safe_identifier, safe_to
 Kinds = Literal["tool_call", "agent_response", "extraction", "source_file"]
 
 
-class Strict(BaseModel):
-    """Refuse fields that the API does not know: a misspelt option must not be ignored."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
 class WithOutput(Strict):
     """What the model produced: the arguments of a tool call, as an object or as the raw text that it wrote."""
 
@@ -90,7 +87,7 @@ class OwnErrorIn(Strict):
     """One thing that a check of the agent's own has against an output, in its own words."""
 
     error_code: ErrorCode = ErrorCode.OBJECT_SCHEMA_VIOLATION
-    field_path: Annotated[str, StringConstraints(max_length=1_000, pattern=r"^(/.*)?$")] = ""
+    field_path: Annotated[str, StringConstraints(max_length=1_000, pattern=POINTER)] = ""
     message: OwnWords
     severity: Literal["error", "warning", "info"] = "error"
     expected_value: OwnWords | None = None
@@ -144,7 +141,7 @@ class CallIn(WithOutput):
     callback_error: OwnWords | OwnErrors | None = Field(
         None, description="What a check of the agent's own has against it: a reason, or at most 100 errors."
     )
-    version: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = Field(
+    version: Annotated[str, StringConstraints(pattern=HASH)] | None = Field(
         None, description="Hash of the schema's version to judge by; else the current one."
     )
     render: Provider | None = None

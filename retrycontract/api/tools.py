@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
 from retrycontract.api import openapi as examples
 from retrycontract.api import presenters, problems
+from retrycontract.api.known_fields import Strict
 from retrycontract.api.openapi import AttemptCount, Duration, InputSchema, ToolList, ToolName
 from retrycontract.api.preconditions import (
     IdempotencyKey,
@@ -28,7 +29,7 @@ from retrycontract.api.preconditions import (
 )
 from retrycontract.api.problems import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
 from retrycontract.api.requests import READ, TOOLS_WORK
-from retrycontract.api.schemas import Kinds, Strict
+from retrycontract.api.schemas import Kinds
 from retrycontract.checking import AT_ONCE
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.tool_lists import read_tool_list

@@ -277,7 +277,7 @@ def test_what_breaks_inside_is_told_as_such_and_names_nothing(door: Door, answer
         ("GET", "/calls/", 404),
         ("PUT", "/tools/line%0Abreak", 404),
         ("GET", "/../v2/calls", 404),
-        ("POST", "/nothing", 405),
+        ("POST", "/nothing", 404),
         ("GET", "/tools/x", 404),
         ("DELETE", "/tools/x", 405),
         ("DELETE", "/calls", 405),
