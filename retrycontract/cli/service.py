@@ -7,6 +7,8 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -246,10 +248,11 @@ def create_agent(name: str, as_json: bool, **options: str | None) -> None:
     export RETRYCONTRACT_API_KEY=$(retrycontract agent create planner)
     """
     given = [f"--{option.replace('_', '-')}={value}" for option, value in options.items() if value is not None]
-    key = _printed("create_agent", name, *given)
+    with _kept_once_shown():
+        key = _printed("create_agent", name, *given)
+        click.echo(json.dumps({"agent": name, "api_key": key}) if as_json else key)
     # To stderr: standard output holds the key alone, for `$(…)` to take.
     click.echo(f"The API key of {name}, shown this once; the agent reads it from RETRYCONTRACT_API_KEY.", err=True)
-    click.echo(json.dumps({"agent": name, "api_key": key}) if as_json else key)
 
 
 @agent.command("list")
@@ -318,9 +321,10 @@ def operator() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def create_operator(name: str, role: str, as_json: bool) -> None:
     """Make an operator and print a random password: shown this once."""
-    password = _printed("create_operator", name, f"--role={role}")
+    with _kept_once_shown():
+        password = _printed("create_operator", name, f"--role={role}")
+        click.echo(json.dumps({"operator": name, "role": role, "password": password}) if as_json else password)
     click.echo(f"The password of {name} ({role}), shown this once; they log in at the desk.", err=True)
-    click.echo(json.dumps({"operator": name, "role": role, "password": password}) if as_json else password)
 
 
 @operator.command("free")
@@ -329,6 +333,23 @@ def create_operator(name: str, role: str, as_json: bool) -> None:
 def free_operator(name: str, second_factor: bool) -> None:
     """Let an operator log in again who failed too often."""
     django_command("free_operator", name, second_factor=second_factor)
+
+
+@contextmanager
+def _kept_once_shown() -> Iterator[None]:
+    """Keep what a block makes once what it prints has gone out: a secret that nobody got would stay good for ever."""
+    start_django()
+    from django.db import transaction
+
+    try:
+        with transaction.atomic():
+            yield
+            sys.stdout.flush()
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):  # the interpreter flushes once more at its end, and would fail again
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - closed by the interpreter
+        said = f"what is shown once cannot be written ({error.strerror}): nothing was made."
+        raise click.ClickException(said) from None
 
 
 def _printed(command: str, *arguments: str) -> str:

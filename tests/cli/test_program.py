@@ -4,8 +4,10 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import IO, Final
 
@@ -69,6 +71,23 @@ def test_an_operator_gets_a_password_and_a_second_one_of_that_name_is_refused(da
     assert (made["operator"], made["role"], len(made["password"])) == ("ana", "viewer", 16)
     again = run("operator", "create", "ana", data=data)
     assert (again.returncode, len(again.stderr.splitlines())) == (2, 1)
+
+
+@pytest.mark.parametrize("words", ["agent create unseen", "operator create unseen", "operator create unseen --json"])
+@pytest.mark.parametrize("out", ["/dev/full", "a pipe that nobody reads"])
+def test_what_could_not_be_shown_was_not_made(data: Path, words: str, out: str) -> None:
+    if out == "/dev/full":
+        stdout = os.open(out, os.O_WRONLY)
+    else:
+        read, stdout = os.pipe()
+        os.close(read)
+    failed = run(*words.split(), data=data, stdout=stdout)
+    os.close(stdout)
+    assert (failed.returncode, failed.stderr.count("\n")) == (2, 1), failed.stderr
+    assert "nothing was made" in failed.stderr
+    assert "unseen" not in run("agent", "list", data=data).stdout
+    with closing(sqlite3.connect(data / "retrycontract.sqlite3")) as database:
+        assert database.execute("SELECT username FROM auth_user WHERE username = 'unseen'").fetchall() == []
 
 
 def test_the_version_is_the_products(data: Path) -> None:

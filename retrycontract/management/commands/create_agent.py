@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 from django.utils import timezone
 
 from retrycontract.contract.configuration import parse_duration
@@ -39,15 +40,17 @@ class Command(BaseCommand):
         **__: Any,
     ) -> None:
         now = timezone.now()
-        try:
-            agent = admit_agent(name, namespace, now=now, actor=ACTOR, door=Door.COMMAND)
-        except OtherNamespaceError as error:
-            raise CommandError(f"{error}; leave --namespace out.") from None
-        except UnusableNameError as error:
-            raise CommandError(str(error)) from None
         end = now + expires_after if expires_after else None
-        text = issue_key(agent, now=now, actor=ACTOR, door=Door.COMMAND, expires_at=end, scopes=scopes)[1]
-        self.stdout.write(text)
+        with transaction.atomic():  # kept once it is shown: nobody has a key that was not
+            try:
+                agent = admit_agent(name, namespace, now=now, actor=ACTOR, door=Door.COMMAND)
+            except OtherNamespaceError as error:
+                raise CommandError(f"{error}; leave --namespace out.") from None
+            except UnusableNameError as error:
+                raise CommandError(str(error)) from None
+            text = issue_key(agent, now=now, actor=ACTOR, door=Door.COMMAND, expires_at=end, scopes=scopes)[1]
+            self.stdout.write(text)
+            self.stdout.flush()
 
 
 def scopes_in(text: str) -> tuple[Scope, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 from django.utils import timezone
 
 from retrycontract.store.models import Door
@@ -37,6 +38,8 @@ class Command(BaseCommand):
         if not name.strip():  # most often an unset variable
             raise CommandError("The name is empty: give each operator a name of their own.")
         try:
-            self.stdout.write(create_operator(name, Role(role)))
+            with transaction.atomic():  # kept once it is shown: nobody could use an operator without a password
+                self.stdout.write(create_operator(name, Role(role)))
+                self.stdout.flush()
         except ValidationError as error:
             raise CommandError("; ".join(error.messages)) from None
