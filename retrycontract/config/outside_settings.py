@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
 
+from retrycontract.config.public_addresses import NOT_PUBLIC, leads_inside
 from retrycontract.config.variables import PREFIX
 
 LOOPBACK: Final = frozenset(("127.0.0.1", "localhost", "::1"))
@@ -194,6 +195,9 @@ class DeliverySettings(BaseModel):
                 f"{PREFIX}NOTIFY_WEBHOOK_URL: must begin with https; "
                 f"{PREFIX}ALLOW_PRIVATE_WEBHOOKS=true allows http inside your own network"
             )
+        host = urlsplit(self.notify_webhook_url).hostname or ""
+        if host and leads_inside(host) and not self.allow_private_webhooks:
+            raise ValueError(f"{PREFIX}NOTIFY_WEBHOOK_URL: {NOT_PUBLIC.rstrip('.')}")
         if self.notify_email and not (self.email_host and self.email_from):
             raise ValueError(f"{PREFIX}NOTIFY_EMAIL: needs {PREFIX}EMAIL_HOST and {PREFIX}EMAIL_FROM")
         if self.email_password and not self.email_user:

@@ -24,11 +24,12 @@ from urllib.parse import unquote, urlsplit
 from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 
+from retrycontract.config.public_addresses import is_public
 from retrycontract.contract.webhooks import sign
 from retrycontract.store.models import Channel, OutboxMessage, WebhookEndpoint
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.usecases.notify.drain_outbox import UndeliveredError
-from retrycontract.usecases.notify.tend_endpoint import Resolve, is_public, resolve
+from retrycontract.usecases.notify.tend_endpoint import Resolve, resolve
 
 logger = logging.getLogger("retrycontract")
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.usecases.notify.tend_endpoint import is_public, resolve
+from retrycontract.config.public_addresses import is_public
+from retrycontract.usecases.notify.tend_endpoint import resolve
 
 CLOSED = {
     "unspecified": "0.0.0.0",
