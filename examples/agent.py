@@ -5,11 +5,15 @@
 
 import json
 import os
+import sys
 import time
+import urllib.error
 import urllib.request
+from pathlib import Path
 
 URL = os.environ.get("RETRYCONTRACT_URL", "http://127.0.0.1:8000") + "/api/v1"
-KEY = os.environ.get("RETRYCONTRACT_API_KEY") or open("data/demo_agent_key").read().strip()
+KEY_FILE = Path("data/demo_agent_key")  # which `retrycontract up` makes
+KEY = os.environ.get("RETRYCONTRACT_API_KEY") or (KEY_FILE.is_file() and KEY_FILE.read_text().strip())
 SESSION = os.environ.get("RETRYCONTRACT_SESSION", f"demo-{int(time.time())}")
 FIRST_TURN = int(time.time())  # later than in any run before: started again, the agent goes on with its Blocked call
 
@@ -60,4 +64,11 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    if not KEY:
+        sys.exit("There is no key: set RETRYCONTRACT_API_KEY, or start this where 'retrycontract up' has made data/.")
+    try:
+        main()
+    except urllib.error.HTTPError as refusal:
+        sys.exit(f"{URL} refuses it: {json.load(refusal)['detail']}")
+    except OSError as error:
+        sys.exit(f"No service answers at {URL} ({error}): start one with 'retrycontract up', or set RETRYCONTRACT_URL.")

@@ -191,7 +191,7 @@ def _foreseen(error: Exception) -> str | None:
         case _ if name == "django.MigrationSchemaMissing":  # Django's words for what the database refused first
             return _of_the_database(str(error.__context__ or error))
         case _ if name in ("django.CommandError", "django.ImproperlyConfigured"):
-            return str(error)
+            return str(error).removeprefix("Error: ").removeprefix("argument ")  # which is how Django's parser begins
     return None
 
 

@@ -72,10 +72,10 @@ def web(host: str, port: int, workers: int) -> None:
 
     from retrycontract.front.connections import BoundedRequest
     from retrycontract.front.descriptors import allow_many_connections
-    from retrycontract.management.commands.up import GRACE_SECONDS, check_free
+    from retrycontract.management.commands.up import GRACE_SECONDS, bare, check_free
 
     # Before the server begins: a port that is taken is told in one line, whatever uvicorn would write.
-    check_free(host, port)
+    check_free(host := bare(host), port)
     allow_many_connections()
     proxies = settings.RETRYCONTRACT.trusted_proxies
     uvicorn.run(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 PREFIX: Final = "RETRYCONTRACT_"
-_LIKE_OURS: Final = re.compile(r"(?i)retry[_-]?contract[_-](.+)")
+_LIKE_OURS: Final = re.compile(r"(?i)retry[_-]?contracts?[_-](.+)")
 # A list of its own, since ServiceSettings needs packages that agents' machines lack. A test holds both together.
 OF_THE_SERVICE: Final = frozenset({
     "ALLOWED_HOSTS", "ALLOW_PRIVATE_WEBHOOKS", "ANSWER_HOLD_SECONDS", "BACKUP_DAYS", "BLOCKED_EXPIRES_AFTER_DAYS",

@@ -202,7 +202,11 @@ BY_HAND: Final = {
     "every address by mistake": Case(["up", "--host", " "], "--host is empty"),
     "two lines for a name": Case(["up", "--host", "a\nb"], "cannot be used"),
     "no text for a name": Case(["web", "--host", NO_TEXT], "no name of a host"),
-    "no address of this machine": Case(["up", "--host", "192.0.2.1"], "cannot be used"),
+    "no address of this machine": Case(["up", "--host", "192.0.2.1"], "choose another with --host"),
+    "an address in brackets": Case(["up", "--host", "[2001:db8::1]"], "retrycontract: 2001:db8::1:8000 cannot be used"),
+    "our first word with an s": Case(
+        ["doctor"], "did you mean RETRYCONTRACT_DEBUG", environment={"RETRYCONTRACTS_DEBUG": "1"}
+    ),
     "no name of a machine": Case(["up", "--host", "no such host"], "cannot be used"),
     "data folder below a file": Case(["up", "--data-dir", "FILE/data"], "cannot be written (Not a directory)"),
     "data folder that is a file": Case(["up", "--data-dir", "FILE"], "cannot be written (File exists)"),
@@ -229,8 +233,11 @@ BY_HAND: Final = {
     "a host that nobody knows": Case(["up", "--host", "nohost.invalid"], "choose another with --host"),
     "import what is cut off": Case(["import", "FILE"], "line 1", file=b'{"format": "retrycontract-export"'),
     "one key only": Case(["rotate-keys", "reseal"], "'rotate-keys make'"),
-    "no scope": Case(["agent", "create", "planner", "--scopes", "rule"], "submit, read, tools"),
+    "no scope": Case(
+        ["agent", "create", "planner", "--scopes", "rule"], "retrycontract: --scopes: name some of submit, read, tools"
+    ),
     "no duration": Case(["agent", "create", "planner", "--expires-after", "soon"], "30m"),
+    "no time at all": Case(["agent", "create", "p", "--expires-after", "0d"], "retrycontract: --expires-after: "),
     "no name of an agent": Case(["agent", "create", "plan\nner"], "An agent's name"),
     "blank name of an agent": Case(["agent", "create", " "], "An agent's name"),
     "blank namespace": Case(["agent", "create", "planner", "--namespace", " "], "An agent's name"),
@@ -246,7 +253,7 @@ BY_HAND: Final = {
     "a worker without Redis": Case(["worker"], "RETRYCONTRACT_REDIS_URL is empty"),
     "web on no address of this machine": Case(["web", "--host", "192.0.2.1"], "cannot be used"),
     "no such operator": Case(["operator", "free", "ana"], "There is no operator ana"),
-    "no date": Case(["rebuild-metrics", "--since", "yesterday"], "no date such as 2030-01-31"),
+    "no date": Case(["rebuild-metrics", "--since", "yesterday"], "retrycontract: --since: 'yesterday' is no date"),
     "schema is not there": Case(["check", "--schema", "none", "FILE"], "none: No such file"),
     "schema is no JSON": Case(["check", "--schema", "FILE", "FILE"], "FILE is not JSON", file=b"{"),
     "output is a folder": Case(["check", "--schema", "FILE", "."], ".: Is a directory", file=b"{}"),

@@ -75,6 +75,8 @@ def test_files_are_gathered_once_and_again_when_they_change(
     settings.STORAGES = {"staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"}}
     gather_files(tmp_path)
     manifest = gathered / "staticfiles.json"
+    loose = [path for path in (gathered, *gathered.rglob("*")) if path.stat().st_mode & 0o077]
+    assert loose == [], "others may read it, whatever the umask"
     os.utime(manifest, (1, 1))
     gather_files(tmp_path)
     assert manifest.stat().st_mtime == 1, "gathered anew, though nothing has changed"

@@ -58,6 +58,7 @@ class Command(BaseCommand):
             # The settings were made with the first one
             environment = os.environ | {"RETRYCONTRACT_DATA_DIR": str(data_dir)}
             os.execve(sys.executable, [sys.executable, *sys.argv], environment)
+        host = bare(host)
         os.umask(0o077)  # what the service keeps is its own: the database, its log, the lock
         folder = settings.RETRYCONTRACT.data_dir
         try:
@@ -160,6 +161,8 @@ def gather_files(folder: Path) -> None:
         return
     logger.info("Gathering the files of the pages")
     call_command("collectstatic", interactive=False, verbosity=0)
+    for path in (root := Path(settings.STATIC_ROOT), *root.rglob("*")):  # Django writes them for everybody to read
+        path.chmod(0o700 if path.is_dir() else 0o600)
     kept.write_text(digest)
 
 
@@ -204,6 +207,11 @@ def _in_words(error: OSError | DatabaseError, folder: Path) -> str:
     return f"The service cannot use the folder {folder} ({reason}); mend that, or choose another --data-dir."
 
 
+def bare(host: str) -> str:
+    """Take an IPv6 address out of the brackets that it has in a URL."""
+    return host[1:-1] if host.startswith("[") and host.endswith("]") else host
+
+
 def check_free(host: str, port: int) -> None:
     """Raise CommandError for an address that cannot be listened on."""
     if not host.strip():  # to a socket that is every address of this machine, and here most often an unset variable
@@ -216,5 +224,7 @@ def check_free(host: str, port: int) -> None:
             probe.bind((host, port))
         except (OSError, UnicodeError, TypeError) as error:  # the latter two are of a name that is no text
             reason = f"{host}:{port} cannot be used ({getattr(error, 'strerror', None) or 'this is no name of a host'})"
-            other = "--host" if isinstance(error, socket.gaierror | UnicodeError | TypeError) else "--port"
+            is_no_host = isinstance(error, socket.gaierror | UnicodeError | TypeError)
+            # An address of another machine is as wrong as a name that nobody knows.
+            other = "--host" if is_no_host or getattr(error, "errno", None) == errno.EADDRNOTAVAIL else "--port"
             raise CommandError(f"{reason}; choose another with {other}.") from None
