@@ -176,10 +176,10 @@ def insert(row: models.Model) -> None:
     values = _values_of(row, fields)
     with transaction.mark_for_rollback_on_error(using=connection.alias), connection.cursor() as cursor:
         cursor.execute(sql, values)
-        for (field, converters), value in zip(returned, cursor.fetchone(), strict=True):
+        for (column, converters), value in zip(returned, cursor.fetchone(), strict=True):
             for convert in converters:
-                value = convert(value, field, connection)
-            setattr(row, field.attname, value)
+                value = convert(value, column, connection)
+            setattr(row, column.target.attname, value)
     row._state.adding, row._state.db = False, connection.alias  # noqa: SLF001 - as Django marks what is stored
 
 
@@ -230,7 +230,13 @@ def _inserting(row: models.Model, computed: tuple[str, ...]) -> Any:
             fields += [(each, None) for each in getattr(row.__dict__[field.attname], "given", ())]
         else:
             fields.append((field, AS_IT_IS.get(type(field))))
-    return sql, fields, [(field, field.get_db_converters(connection)) for field in returned]
+    # As below: converters keep the connection that they were made for.
+    ops, columns = (
+        connections.create_connection(connection.alias).ops,
+        [field.get_col(meta.db_table) for field in returned],
+    )
+    converters = [[*ops.get_db_converters(column), *column.get_db_converters(connection)] for column in columns]
+    return sql, fields, [*zip(columns, converters, strict=True)]
 
 
 def _plain(query: Any) -> Written:

@@ -217,12 +217,12 @@ def _give(
         if (proposed := proposed_arguments(draft.base)) is not None:
             GuidanceVersion.objects.create(guidance=guidance, stage=GuidanceStage.PROPOSED, arguments=proposed, at=now)
         _keep(guidance, GuidanceStage.EDITED, now, text=guidance.text)
-        Event.record(
+        event = Event.record(
             "guidance.given", call=call, actor=operator.get_username(), door=Door.DASHBOARD, at=now, from_state=source,
             decision=decision.value, granted=answer.grant, late=source == CallState.EXPIRED,
         )  # fmt: skip
-        count_guidance(call, guidance, source=source, now=now)
-        tell_endpoints(WebhookEvent.GUIDANCE_GIVEN, call, now=now, decision=decision.value, granted=answer.grant)
+        count_guidance(call, guidance, source=source, now=event.at)
+        tell_endpoints(WebhookEvent.GUIDANCE_GIVEN, call, now=event.at, decision=decision.value, granted=answer.grant)
         ring_after_commit(call=call)
     opened, chosen = escalation.opened_at, decision.value
     tell_step("wait_for_person", call, draft.base, start=opened, end=now, decision=chosen)

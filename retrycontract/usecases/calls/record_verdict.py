@@ -143,7 +143,7 @@ def apply_verdict(
     elif verdict.closes_escalation:
         changes["expires_at"] = None
     call.move(verdict.state, now, **changes)
-    Event.record(
+    event = Event.record(
         f"attempt.{attempt.state}",
         call=call,
         actor=call.agent.name,
@@ -157,7 +157,7 @@ def apply_verdict(
     )
     tried = follow_guidance(attempt, source=source)
     follow_hints(attempt)
-    count_verdict(attempt, verdict, source=source, now=now, tried=tried)
+    count_verdict(attempt, verdict, source=source, now=event.at, tried=tried)
     if source == verdict.state == CallState.BLOCKED and call.tool is not None and call.tool.hold:
         # What the person reads must not say that the agent is stuck when its newest output is valid.
         held = attempt.number if verdict.is_held else None

@@ -208,7 +208,7 @@ def _record_unasked(intake: Intake) -> Attempt:
         attempt.call = call
         insert(attempt)
         remember_attempt(intake.agent, new.key, attempt, now=now)
-        Event.record(
+        event = Event.record(
             "attempt.unasked",
             call=call,
             actor=intake.agent.name,
@@ -218,7 +218,7 @@ def _record_unasked(intake: Intake) -> Attempt:
             attempt=number,
             **taken_over,
         )
-        count_unasked(attempt, source=source, now=now)
+        count_unasked(attempt, source=source, now=event.at)
         ring_after_commit(call=call)
     return attempt
 

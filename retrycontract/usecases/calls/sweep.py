@@ -134,12 +134,12 @@ def _is_expired(call: Call, now: datetime) -> bool:
             call.move(CallState.REJECTED if then == "reject" else CallState.EXPIRED, now)
             call.attempts.discard()
             Escalation.objects.close(call, EscalationState.EXPIRED, now)
-            Event.record(
+            event = Event.record(
                 "call.expired", call=call, actor="sweep", door=Door.WORKER, at=now, from_state=CallState.BLOCKED,
                 on_expiry=then,
             )  # fmt: skip
-            count_end(call, source=CallState.BLOCKED, now=now)
-            tell_endpoints(WebhookEvent.CALL_EXPIRED, call, now=now, on_expiry=then)
+            count_end(call, source=CallState.BLOCKED, now=event.at)
+            tell_endpoints(WebhookEvent.CALL_EXPIRED, call, now=event.at, on_expiry=then)
             ring_after_commit(call=call)
     except LostRaceError:
         return False  # answered this moment
