@@ -6,7 +6,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -110,7 +110,11 @@ class SharedPatience:
 
 
 TRIED_FOR: Final = 1.0  # seconds; a lock that lasts longer than the busy timeout is no transaction of another command
-_patience = SharedPatience()
+_patiences = defaultdict[str, SharedPatience](SharedPatience)  # by the database's file
+
+
+def _patience() -> SharedPatience:
+    return _patiences[str(connection.settings_dict["NAME"])]
 
 
 @contextmanager
@@ -128,7 +132,7 @@ def waiting_at_most(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def _turn() -> Iterator[None]:
-    with _writer, nullcontext() if _writer.is_within else _patience.turn():
+    with _writer, nullcontext() if _writer.is_within else _patience().turn():
         yield
 
 
@@ -172,7 +176,7 @@ def note(write: Callable[[], object]) -> None:
     with suppress(OperationalError):
         if connection.vendor != "sqlite":
             write()
-        elif not _patience.is_over and _writer.enter(NOTED_WITHIN):
+        elif not _patience().is_over and _writer.enter(NOTED_WITHIN):
             try:
                 with waiting_at_most(NOTED_WITHIN):
                     write()

@@ -297,7 +297,7 @@ def test_a_collector_without_the_extra_is_refused_at_the_start_in_one_line(tmp_p
     told = {"RETRYCONTRACT_OTEL_ENDPOINT": "http://127.0.0.1:9", "RETRYCONTRACT_DATA_DIR": str(tmp_path / "data")}
     told |= {"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"}
     run = subprocess.run(
-        [sys.executable, "-m", "retrycontract", "doctor"],
+        [sys.executable, "-m", "retrycontract", "migrate"],
         cwd=ROOT,
         env=told,
         capture_output=True,
