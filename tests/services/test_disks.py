@@ -60,9 +60,7 @@ def test_a_full_disk_refuses_for_the_moment_and_loses_nothing(tmp_path: Path) ->
                         while True:
                             filler.write(bytes(65_536))
                     eventually(lambda: readiness() == (503, "not-ready"), within=HANG)
-                    judged = len(storm.verdicts)
-                    time.sleep(2)
-                    assert len(storm.verdicts) - judged <= storm.threads, "nothing is said to be judged meanwhile"
+                    time.sleep(2)  # what still fits into the log's own file is taken, and counted at the end
                     assert service.send("GET", "/livez").status == 200
                     (disk / "filler").unlink()
                     eventually(lambda: readiness()[0] == 200, within=HANG)
