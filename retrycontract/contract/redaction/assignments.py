@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from typing import cast
 
 from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, compiled, has_digit
@@ -17,7 +16,6 @@ from retrycontract.contract.redaction.field_names import (
     OPERATOR,
     SECRET_NAME,
     SIGN,
-    SPACE,
     SURE_ENDING,
     TAIL_OF_NAME,
     Assignment,
@@ -27,6 +25,7 @@ from retrycontract.contract.redaction.field_names import (
     split_words,
     word_set,
 )
+from retrycontract.contract.redaction.likeness import LONG_WORD, LONGEST_SAID
 from retrycontract.contract.redaction.literals import Literal, is_secret_literal
 from retrycontract.contract.redaction.randomness import counts_or_refers, without_sums
 from retrycontract.contract.redaction.scan_copies import FOREIGN
@@ -60,26 +59,7 @@ Found = Find | re.Match[str]
 LONGEST_KIND = len("private ")
 _NAME = re.compile(r"[\w.$@-]*")
 NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$@-"
-# Behind options without a value: `-genkey` and `--no-password` read like a secret's name, too.
-_FLAG = Head(rf"(?i)(?:^|[\s\"'`(\[,])(?:--?[\w-]{{1,40}}[ \t]{{1,4}}){{0,6}}--?({SECRET_NAME})([\"']?,?[ \t]+)")
-_ELEMENT = Head(
-    rf"(?i)<(?:[\w-]{{1,40}}:)?({SECRET_NAME})(?:[ \t][^<>]{{0,200}})?>"
-    r"\s*(?:<!\[CDATA\[)?([^<>\s][^<>]*?)\s*(?:\]\]>)?\s*</"
-)
-_ENTRY = Head(rf"(?i)<key>({SECRET_NAME})</key>\s*<string>([^<>\s][^<>]*)</string>")
-_SETTING = Head(
-    r"(?i)(?:\bconfig(?:ure)?[ \t]+set|\b(?-i:ENV)|\bsetx|\bsetenv|\bset(?:[ \t]+--?[a-z]+)+)[ \t]+"
-    rf"[^\s=]*?({SECRET_NAME})[ \t]+"
-)
-_PAIR = Head(
-    rf"(?i)(?:name|key|id|field|property|header)[\"']?{SPACE}[=:]{SPACE}[\"']?({SECRET_NAME})[\"']?[\s,;/]{{1,40}}"
-    rf"[\"']?[\w]{{0,12}}value[\"']?{SPACE}[=:]{SPACE}"
-)
 _LEADS = ("", "export", "set", "arg", "env", "const", "let", "var", "string", "declare -x")
-# A quoted word of this length right behind the name of a secret is taken for it.
-LONG_WORD = 12
-# Nobody tells a longer one; scripts without blanks would else make each value the rest of the text.
-LONGEST_SAID = 200
 OPENING = frozenset((*QUOTES, "\\"))
 SELECTED = ("\"]'", "']\"", "\\\"]'", "']`", '"]`')  # `page.fill('input[name="password"]', "…")`
 QUOTES_BEFORE_COMMA = ('"', "'", "`", '\\"')
@@ -228,7 +208,13 @@ def _assigned(
             return
     if "phrase" in name.casefold() and (words := _PHRASE.match(text, literal.start)):
         literal = Literal(words[0], *words.span(0), quoted=True)
-    beside = Assignment(name, operator.strip(), spaced=spaced, starts_line=_starts_line(text, start))
+    starts_line, behind = _starts_line(text, start), text[literal.end : literal.end + 2]
+    is_last = behind[:1] == "," and starts_line and behind[1:] in ("", "\n", "\r")
+    beside = Assignment(
+        name, operator.strip(), spaced, starts_line,
+        is_argument=is_last or (behind[:1] in (",", ")") and bool(_IN_CALL.search(text, max(start - 80, 0), start))),
+        goes_on=behind[:1] == " " and behind[1:2].isalpha(),
+    )  # fmt: skip
     is_secret = is_secret_literal(literal, verdict, beside, allowance)
     is_secret = is_secret and not counts_or_refers(name, literal.text, text[literal.start - 1])
     parts = list[SecretSpan]()
@@ -254,6 +240,7 @@ def _assigned(
     yield from parts
 
 
+_IN_CALL = re.compile(r"[\w\])]\([^()\n]*\Z")
 _TURNED_INTO = re.compile(rf"[\"'`]?[ \t]+(?:[-=]>|{FOREIGN})[ \t]+(?=\S)")
 _PHRASE = re.compile(r"(?:[a-z]{3,12}[ -]){2,11}[a-z]{3,12}(?=[\"'\r\n]|\Z)")
 # A string of Lua; what is added to a name; letters and digits in one word, where the rest is of another script.
@@ -358,43 +345,4 @@ def _starts_line(text: str, start: int) -> bool:
     return before.casefold() in _LEADS
 
 
-def find_named(head: Head, operator: str, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find `--password value`, `npm config set name value`, and `value: …` behind `name: API_TOKEN`."""
-    for find in head.all(text, allowance):
-        yield from _named(text, find, allowance, operator=operator)
-
-
-def find_elements(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find `<apiToken>value</apiToken>`, and `<key>apiToken</key><string>value</string>` of property lists."""
-    for find in head.all(text, allowance):
-        start, end = find.span(2)
-        yield from _named(text, find, allowance, literal=Literal(text[start:end], start, end, quoted=True))
-
-
-def _named(
-    text: str, find: Find, allowance: Allowance, *, literal: Literal | None = None, operator: str = "="
-) -> Iterator[SecretSpan]:
-    """Judge the literal that belongs to the name of the first group, by default the one behind the match."""
-    start, end = find.span(0)
-    verdict = judge(find[1])
-    if not verdict.mark and not verdict.weak:
-        return
-    allowance.spend(start)
-    literal = literal or read_literal(text, end)
-    # What begins with a dash is the next flag, not the value of this one.
-    if literal is None or (operator == "--" and literal.text.startswith("-")):
-        return
-    if is_secret_literal(literal, verdict, Assignment(find[1], operator, spaced=False, starts_line=True), allowance):
-        yield SecretSpan(literal.start, literal.end, verdict.mark or "API_KEY")
-
-
-# Behind `set` and the like: in lists of words, too.
-SETTINGS = Finder.of(_SETTING, partial(find_named, _SETTING, "--"))
-FINDERS = (
-    Finder.of(_ASSIGNING, find_assignments),
-    Finder.of(_FLAG, partial(find_named, _FLAG, "--")),
-    Finder.of(_ELEMENT, partial(find_elements, _ELEMENT)),
-    Finder.of(_ENTRY, partial(find_elements, _ENTRY)),
-    SETTINGS,
-    Finder.of(_PAIR, partial(find_named, _PAIR, "=")),
-)
+FINDERS = (Finder.of(_ASSIGNING, find_assignments),)

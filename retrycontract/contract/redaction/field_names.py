@@ -187,7 +187,6 @@ KINDS = word_set(
     "basic bearer digest oauth oauth2 oidc saml jwt none null default enabled disabled on off yes no auto type "
     "undefined nil true false password token secret key apikey api_key header cookie session sessions anonymous "
     "public private hidden new test static final const let var async await function lambda return readonly import "
-    "same-origin include omit files compat systemd sss "
     "expired invalid valid missing unauthorized forbidden active inactive strict lax local global remote user"
 )
 # A rule for passwords begins so, where the password itself would stand: `Password: must be changed`.
@@ -211,22 +210,22 @@ _BOUNDARY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Say where a value stands: beside which name, behind which operator, after a blank, on a line of its own."""
+    """Say where a value stands: beside which name, behind which operator, after a blank, on a line of its own.
+
+    `is_argument` where program text gives it to a function, `goes_on` where more words follow.
+    """
 
     name: str
     operator: str
     spaced: bool
     starts_line: bool
+    is_argument: bool = False
+    goes_on: bool = False
 
     @property
     def is_header(self) -> bool:
         """Say whether the name is one of an HTTP header of its own, such as `X-Api-Key`."""
         return self.operator == ":" and self.name[:2] in ("X-", "x-")
-
-    @property
-    def is_setting(self) -> bool:
-        """Say whether the name is written as in a file of settings: `DB_PASSWORD=`, `spring.datasource.password=`."""
-        return self.starts_line and not self.spaced and (self.name.isupper() or "." in self.name)
 
 
 @dataclass(frozen=True, slots=True)

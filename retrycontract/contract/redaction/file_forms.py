@@ -1,23 +1,25 @@
-"""Find secrets by the form of a file, a page, a statement or a sentence: YAML, TOML, XML, HTML, SQL, Terraform."""
+"""Find secrets by the form of a file, a page or a statement: YAML, TOML, XML, HTML, SQL, Terraform."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
 
-from retrycontract.contract.redaction.assignments import LONG_WORD, LONGEST_SAID
-from retrycontract.contract.redaction.commands import METHOD
-from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, has_digit
-from retrycontract.contract.redaction.field_names import SECRET_NAME, is_secret_name, is_telling_key, judge
+from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
+from retrycontract.contract.redaction.field_names import SECRET_NAME, is_secret_name, judge
+from retrycontract.contract.redaction.likeness import (
+    ENDS,
+    LONG_WORD,
+    PASSWORDS,
+    certain,
+    is_certain,
+    is_mixed,
+    is_plainly_secret,
+)
 from retrycontract.contract.redaction.literals import Literal, is_quoted_secret
-from retrycontract.contract.redaction.scan_copies import FOREIGN
 from retrycontract.contract.redaction.values import read_list, read_literal
 
-SHORTEST = 6
-ENDS = ".,;:!?)]}"  # of a clause, not of a value
-_PASSWORDS = frozenset({"PASSWORD", "SECRET", "CREDENTIAL"})
 # `password:` alone on its line, `[db.password]`: what follows deeper, or up to the next heading, lies in it.
 _HEADING = Head(
     rf"(?im)(?:^|[\"'])[ \t]*(?:-[ \t]+)?[\"']?({SECRET_NAME})[\"']?:[ \t]*\r?\n"
@@ -47,40 +49,13 @@ _VALUE_FIRST = Head(
     rf"(?i)\bvalue[\"']?[ \t]*:[ \t]*([^\s][^\n]*)\n[ \t]*[\"']?name[\"']?[ \t]*:[ \t]*[\"']?({SECRET_NAME})"
 )
 _VARIABLE = Head(rf"(?i)\bvariable[ \t]+[\"']({SECRET_NAME})[\"'][ \t]*\{{[^{{}}]*\bdefault[ \t]*=[ \t]*")
-# Sentences that say more between the name and the value than a verb.
-_BELONGING = "for|of|you|we|to|fur|de|del|della|du|des|do|da|dos|voor|van"
-_TOLD = r"(?:is|was|ist|est|es|e|jest|lautet):?(?:[ \t]+(?:also|now|still|currently))?"
-_WHOSE = Head(
-    rf"(?i)({SECRET_NAME})[ \t]*(?:(?:[ \t](?:(?:is|was)[ \t]+\w+[ \t]+)?(?:{_BELONGING})(?:[ \t]+[\w.@'/:-]+)+"
-    rf"|[(\[][^()\[\]\n]*[)\]]|,[ \t]which|[ \t](?:for|of)[^\n:=]*\([^()\n]*\))"
-    rf"(?:[ \t]*(?::(?:[ \t]*\r?\n)?|=)|[ \t]+{_TOLD})|[ \t](?:do|dla)(?:[ \t]+[\w.-]+)+[ \t]+to:?)[ \t]+"
-)
-_SET_TO = Head(
-    rf"(?i)\b(?:set|change|changed|reset|update|updated)[ \t]+(?:[\w']+[ \t]+)?({SECRET_NAME})"
-    r"(?:[ \t]+from[ \t]+\S+)?[ \t]+(?:to|as):?[ \t]+"
-)
 # `? password` and `: value` on two lines; `name:` and `value:` with other members of the same object between.
 _COMPLEX_KEY = Head(rf"(?im)(?:^|[\"'])[ \t]*\?[ \t]+[\"']?({SECRET_NAME})[\"']?[ \t]*\n[ \t]*:[ \t]+")
 _MEMBERS = Head(
     rf"(?i)\b(?:name|key):[ \t]+[\"']?({SECRET_NAME})[\"']?[ \t]*\n(?:[ \t]+[\w-]+:[^\n]*\n){{1,3}}?"
     r"[ \t]+[\"']?value[\"']?:[ \t]+"
 )
-# With nothing but a blank or a slip between, `mit dem Passwort …`; and a user beside a password.
-_SAYING = (
-    rf"(?:is|still|now|also|ist|er|je|ni|ay|on|mi|e|adalah|[a-z]{{0,4}}{FOREIGN}[a-z{FOREIGN}]{{0,8}})[ \t]{{1,3}}"
-)
-# As far as to the first digit or sign with something behind it: all of a long word would take RE2 much longer.
-_MIXED = r"[^\s/\"'`]*?[0-9!#$%^&*+?~][^\s\"'`]"
-_WORD = re.compile(rf"[^\s\"'`]{{0,{LONGEST_SAID + 1}}}")
-_BARE = Head(rf"(?i)({SECRET_NAME})(?:[ \t]{{1,3}}(?:{_SAYING}){{0,2}}|;[ \t]?)[\"'`]?({_MIXED})")
-_LOGIN = Head(
-    r"(?i)\b(?:log(?:in|ging|ged)?|sign(?:ing|ed)?|anmelde\w*|melde dich)(?:[ \t]+(?:in|on))?"
-    r"(?:[ \t]+(?:with|as|mit|als)|:)[ \t]+[^\s/]+"
-    rf"(?:[ \t]?/[ \t]?|[ \t]+(?:and|with|und|mit)[ \t]+)({_MIXED})"
-)
 _ANSWER = re.compile(r"[ \t]*([^\s\"'`]{6,200})[\"'`}\]]*\s*\Z")
-# Nor do they hold what is written as program text.
-_WRITTEN = re.compile(r"[\"'`=<>(){}\[\],;|\\]|^[:/-]")
 _SET_PASSWORD = Head(r"(?i)\bset[ \t]+(password)[ \t]+for[ \t]+[^\s=]+[ \t]*(?:=|to)[ \t]*(?:\w+\()?(['\"])")
 _COMPARED = Head(rf"(?i)({SECRET_NAME})[`\"\]]?[ \t]+(?:not[ \t]+)?(?:in[ \t]*\(|i?like[ \t]|<>)[ \t]*(')")
 _BRACED = Head(r"(?i)(?:^|;)[ \t]*(?:pwd|password)[ \t]*=[ \t]*\{([^{}\n;]+)\}[ \t]*(?:;|[\"'\s]|$)")
@@ -89,17 +64,6 @@ _EXPECTED = Head(
     r"(?i)((?:p|\b|\])a?ss(?:word|wd|phrase|code|wort)|mot de passe|contrase\w{1,2}a|secret|token|\bpin|\botp|code)"
     r"[^\"'\n{}]{0,30}[\"'}](?:[ \t]{1,4}in[ \t]+[\w.]{1,20}:|,[^()\n]{0,40})?[\s{;)]{1,40}(?:[\w.]{1,30}\.)?"
     r"send(?:_?line|_?keys)?\b[ \t]*\(?(?:[ \t]*-[\w-]{0,3})*[ \t]*[bfr]?([\"'{])"
-)
-
-
-_SPOKEN = Head(
-    r"(?i)\b(password|passwd|passphrase|secret|private_key|(?:api|access|secret) ?key|token)"
-    r"[ \t]{1,8}([\"'`])[^\s\"'`]"
-)
-# The words of a wallet's recovery phrase, without quotes.
-_PHRASE = Head(
-    r"(?i)\b(?:mnemonic|(?:seed|recovery)[ _-]?(?:phrase|words))[\"']?\s{0,4}(?:is|:|=)[:\s]{1,4}"
-    r"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})"
 )
 
 
@@ -147,16 +111,8 @@ _ROUTER = Head(
 _FTP = Head(
     r"(?m)\bUSER[ \t]+\S+[ \t]*\r?\n(?:[^\n]*\n){0,2}?[^\n]{0,12}\bPASS[ \t]+(\S+)|^ftp>[ \t]+user[ \t]+\S+[ \t]+(\S+)"
 )
-SHORTEST_MIXED, SHORTEST_ALTERNATING, _DIGITS = 5, 8, re.compile("[0-9]+")
-# The name in another script, which has become a short one, joined to the value: no blank parts words there.
-_JOINED = Head(
-    rf"(?:{FOREIGN}[\w ]{{0,20}}?(?:pw|pwd|pass_?|passwd_?|password_*)([A-Za-z0-9]{{6,40}})(?:[^\w]|$)"
-    rf"|(?:pw|pwd|pass_?|passwd_?|password_*)([A-Za-z0-9]{{6,40}})(?:{FOREIGN}))"
-)
-
 _ELEMENTS = (_NAMED_ELEMENT, _ELEMENT_PAIR, _NAME_THEN_VALUE, _VALUE_THEN_NAME, _EMPHASIS)
-_APART = (_VALUE_FIRST, _VARIABLE, _COMPLEX_KEY, _MEMBERS, _WHOSE, _SET_TO, _BRACED)
-_BARELY = (_BARE, _LOGIN, _JOINED)
+_APART = (_VALUE_FIRST, _VARIABLE, _COMPLEX_KEY, _MEMBERS, _BRACED)
 _STATEMENTS = (_SET_PASSWORD, _COMPARED, _EXPECTED)
 
 
@@ -177,30 +133,20 @@ def find_below_headings(text: str, allowance: Allowance) -> Iterator[SecretSpan]
             if line and (line.startswith("[") if is_section else not deeper):
                 # Below a prompt the answer may stand, alone on its line.
                 answer = None if is_section else _ANSWER.match(text, taken, stop)
-                if answer and _is_plainly_secret(answer[1], mark):
+                if answer and is_plainly_secret(answer[1], mark):
                     yield SecretSpan(*answer.span(1), mark)
                 break
             if line and (entry := _ENTRY.match(text, taken, stop)):
                 name = judge(entry[1] or "")
                 literal = read_literal(text, entry.end())
                 is_held = not name.descriptor or entry[1] == "default"
-                if literal and is_held and literal.end <= stop and _is_certain(literal, name.mark or mark):
+                if literal and is_held and literal.end <= stop and is_certain(literal, name.mark or mark):
                     yield SecretSpan(literal.start, literal.end, name.mark or mark)
             taken = stop
 
 
 def _indent(text: str, start: int) -> int:
     return len(text[start : start + 200]) - len(text[start : start + 200].lstrip(" \t"))
-
-
-def _is_certain(literal: Literal, mark: str) -> bool:
-    """Say whether a value that stands some way from its name looks like a secret by itself, too."""
-    text = literal.text
-    if len(text.strip()) < SHORTEST or literal.is_placeholder or not has_digit(text):
-        return False
-    if mark == "PASSWORD" and literal.telling and is_quoted_secret(literal, mark) and "://" not in text:
-        return True
-    return literal.is_noise or literal.is_dense or (mark in _PASSWORDS and literal.is_mixed)
 
 
 def find_aliased(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -221,7 +167,7 @@ def find_named_elements(head: Head, text: str, allowance: Allowance) -> Iterator
         # In program text two underscores begin a name: `#define A_secret __NR_a_secret`.
         if head is _EMPHASIS and text[start - 2 : start] == "__" and judge(literal.text).mark:
             continue
-        yield from _certain(find[name], literal, start, allowance)
+        yield from certain(find[name], literal, start, allowance)
 
 
 def find_told_apart(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -235,58 +181,15 @@ def find_told_apart(head: Head, text: str, allowance: Allowance) -> Iterator[Sec
         elif head is _VALUE_FIRST:
             literal = read_literal(text, find.span(1)[0])
         else:
-            literal = read_literal(text, start, within=LONGEST_SAID if head in (_WHOSE, _SET_TO) else None)
-        yield from _certain(name, literal, find.span(0)[0], allowance)
-
-
-def _certain(name: str, literal: Literal | None, at: int, allowance: Allowance) -> Iterator[SecretSpan]:
-    mark = judge(name).mark
-    if mark and literal:
-        allowance.spend(at)
-        bare = literal.text if literal.quoted else literal.text.rstrip(ENDS)
-        literal = Literal(bare, literal.start, literal.start + len(bare), quoted=literal.quoted)
-        is_long = literal.quoted and mark in _PASSWORDS and " " not in bare and len(bare) >= LONG_WORD
-        if _is_certain(literal, mark) or (is_long and literal.telling and not literal.is_placeholder):
-            yield SecretSpan(literal.start, literal.end, mark)
-
-
-def _is_plainly_secret(text: str, mark: str) -> bool:
-    """Say whether a word is mixed as passwords are and names and methods are not."""
-    literal = Literal(text.rstrip(ENDS), 0, len(text), quoted=False)
-    if len(text) > LONGEST_SAID or METHOD.search(literal.text) or _WRITTEN.search(literal.text):
-        return False
-    is_alternating = len(literal.text) >= SHORTEST_ALTERNATING and literal.text.isalnum() and _alternates(literal.text)
-    return (is_telling_key(literal.text) or is_alternating) and _is_certain(literal, mark)
-
-
-def _alternates(text: str) -> bool:
-    """Say whether digits and letters change places more often than in names such as `Utf8Reader` and `step2`."""
-    return len(_DIGITS.findall(text)) > 1
-
-
-def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find `with the password …` and `log in with bob / …`, whose values only their mixture tells."""
-    # So many are weighed and no more, for most are no secrets and would make no text too dense.
-    for find in islice(head.all(text, allowance), allowance.most):
-        group, mark = (2, judge(find[1]).mark) if head is _BARE else (1, "PASSWORD")
-        if head is _JOINED:
-            group = 1 if find.span(1) != (-1, -1) else 2
-            if not _alternates(find[group]):
-                continue
-        # `pass` is a verb as well.
-        if mark == "PASSWORD" and (head is not _BARE or find[1].casefold() not in ("pass", "passes", "passed")):
-            start = find.span(group)[0]
-            word = _WORD.match(text, start)
-            if word and _is_plainly_secret(word[0], mark):
-                allowance.spend(start)
-                yield SecretSpan(start, start + len(word[0].rstrip(ENDS)), mark)
+            literal = read_literal(text, start)
+        yield from certain(name, literal, find.span(0)[0], allowance)
 
 
 def find_in_statements(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `SET PASSWORD FOR … = '…'`, `password IN ('…')` and what a script sends to a prompt."""
     for find in head.all(text, allowance):
         mark = "PASSWORD" if head is _EXPECTED else judge(find[1]).mark
-        if mark in _PASSWORDS:
+        if mark in PASSWORDS:
             allowance.spend(find.span(0)[0])
             start = find.span(2)[0]
             # A line break that is written as an escape parts the quotes.
@@ -294,14 +197,6 @@ def find_in_statements(head: Head, text: str, allowance: Allowance) -> Iterator[
             for literal in filter(None, sent):
                 if not literal.is_word_of_code and not literal.is_placeholder and "%" not in literal.text:
                     yield SecretSpan(literal.start, literal.end, mark)
-
-
-def _is_mixed(literal: Literal) -> bool:
-    """Say whether a word has letters and digits, and is written as no program text and no method is."""
-    text = literal.text
-    if not SHORTEST_MIXED <= len(text) <= LONGEST_SAID or METHOD.match(text) or _WRITTEN.search(text) or "://" in text:
-        return False
-    return not literal.is_placeholder and has_digit(text) and any(c.isalpha() for c in text)
 
 
 def find_below_titles(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -312,8 +207,8 @@ def find_below_titles(head: Head, text: str, allowance: Allowance) -> Iterator[S
         is_quoted = head is _QUOTED_TITLE
         if not mark or not (is_quoted or _MARKED_TITLE.match(text, start)) or find[2].endswith(":"):
             continue
-        if _is_plainly_secret(find[2], mark) or (
-            mark == "PASSWORD" and _is_mixed(literal) and (is_quoted or _END_BELOW.match(text, end))
+        if is_plainly_secret(find[2], mark) or (
+            mark == "PASSWORD" and is_mixed(literal) and (is_quoted or _END_BELOW.match(text, end))
         ):
             allowance.spend(start)
             yield SecretSpan(literal.start, literal.start + len(literal.text), mark)
@@ -323,7 +218,7 @@ def find_inner_elements(text: str, allowance: Allowance) -> Iterator[SecretSpan]
     """Find `<password><value>…</value></password>`."""
     for find in _OUTER.all(text, allowance):
         mark, position = judge(find[1]).mark, find.span(2)[0]
-        for _ in range(MOST_INNER if mark in _PASSWORDS else 0):
+        for _ in range(MOST_INNER if mark in PASSWORDS else 0):
             inner = _INNER.match(text, position)
             if inner is None:
                 break
@@ -332,7 +227,7 @@ def find_inner_elements(text: str, allowance: Allowance) -> Iterator[SecretSpan]
             is_plain = inner[1].rpartition(":")[2].casefold() in _AS_IT_IS and is_quoted_secret(literal, mark or "")
             is_value = is_plain and not (literal.is_placeholder or literal.is_word_of_code)
             describes = verdict.descriptor or verdict.identifier
-            if is_value or (not describes and (_is_certain(literal, mark or "") or _is_mixed(literal))):
+            if is_value or (not describes and (is_certain(literal, mark or "") or is_mixed(literal))):
                 allowance.spend(inner.start())
                 yield SecretSpan(literal.start, literal.end, verdict.mark or mark or "")
 
@@ -344,7 +239,7 @@ def find_in_tuples(head: Head, text: str, allowance: Allowance) -> Iterator[Secr
         mark, literal = judge(find[name]).mark, read_literal(text, find.span(value)[0])
         if not mark or not literal or literal.is_placeholder or literal.is_word_of_code or is_secret_name(literal.text):
             continue
-        is_word = mark in _PASSWORDS and (literal.telling or len(literal.text) >= LONG_WORD)
+        is_word = mark in PASSWORDS and (literal.telling or len(literal.text) >= LONG_WORD)
         if (is_word and is_quoted_secret(literal, mark)) or literal.is_noise or literal.is_dense:
             allowance.spend(find.span(0)[0])
             yield SecretSpan(literal.start, literal.end, mark)
@@ -357,32 +252,12 @@ def find_beside_users(head: Head, text: str, allowance: Allowance) -> Iterator[S
         if start < 0:
             start, end = find.span(2)
         literal = Literal(text[start:end].rstrip(ENDS), start, end, quoted=False)
-        if _is_mixed(literal) or (head is _FTP and not literal.is_placeholder):
+        if is_mixed(literal) or (head is _FTP and not literal.is_placeholder):
             allowance.spend(start)
             yield SecretSpan(start, start + len(literal.text), "PASSWORD")
 
 
-def find_spoken(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find `password 'value'`, where only a quote follows the name."""
-    for find in _SPOKEN.telling(text, allowance):
-        literal = read_literal(text, find.span(2)[0])
-        is_long = literal and literal.quoted and (literal.telling or len(literal.text) >= LONG_WORD)
-        if literal and is_long and not literal.is_placeholder:
-            asked = literal.text.rstrip()
-            if asked[-1:] in (":", "?", ">") and judge(asked[:-1]).mark:
-                continue  # what is typed is asked for: `(read-passwd "Password: ")`
-            yield SecretSpan(literal.start, literal.end, judge(find[1]).mark or "PASSWORD")
-
-
-def find_phrases(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find the words of a recovery phrase."""
-    for find in _PHRASE.telling(text, allowance):
-        yield SecretSpan(*find.span(1), "SECRET")
-
-
 FINDERS = (
-    Finder.of(_SPOKEN, find_spoken),
-    Finder.of(_PHRASE, find_phrases),
     Finder.of(_HEADING, find_below_headings),
     Finder.of(_ALIAS, find_aliased),
     *(Finder.of(head, partial(find_below_titles, head)) for head in (_TITLE, _QUOTED_TITLE)),
@@ -391,7 +266,7 @@ FINDERS = (
     *(
         Finder.of(head, partial(find, head))
         for heads, find in (
-            (_ELEMENTS, find_named_elements), (_APART, find_told_apart), (_BARELY, find_barely_told),
+            (_ELEMENTS, find_named_elements), (_APART, find_told_apart),
             (_STATEMENTS, find_in_statements), ((_TUPLE, _FORM), find_in_tuples),
             ((_BESIDE_USER, _ROUTER, _FTP), find_beside_users),
         )

@@ -1,8 +1,7 @@
-"""Find secrets that well-known functions of libraries take by place, what is compared with one, and rows of a dump."""
+"""Find secrets that well-known functions of libraries take by place, and what is compared with one."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -28,15 +27,8 @@ _TAKEN = (
     Head(rf"(?i)\b{_FIRST}\(\s*({_QUOTE})"),
 )
 _COMPARED = Head(rf"(?i)([\"'])[^\"'`\n]+[\"'][ \t]*[=!]==?[ \t]*(?:[\w$]+\.)*({SECRET_NAME})")
-_COPY = Head(r"(?i)\bcopy\s+[\w.\"]+\s*\(([^()]+)\)\s+from\s+stdin;[ \t]*\r?\n")
-SHORTEST, LONGEST_ROW = 6, 20_000
+SHORTEST = 6
 _PASSWORDS = frozenset({"PASSWORD", "SECRET"})
-# What is told before its name: `Use … as the password`.
-_FIRST_SAID = Head(
-    r"(?i)([^\s\"'`]*[0-9!#$%^&*+?~][^\s\"'`]*)[\"'`]?[ \t]+(?:is|as|als|comme|como|come|jako|when asked for)[ \t]+"
-    r"(?:(?:the|your|my|our|a|an|das|dein|mein|le|la|el|il|new|root|admin)[ \t]+){0,2}(?:pass(?:word|phrase|code)"
-    r"|passwort|kennwort|mot de passe|contrasena|senha|wachtwoord|haslo)\b"
-)
 
 
 def find_taken(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -63,42 +55,7 @@ def _is_secret(literal: Literal) -> bool:
     return literal.telling and has_digit(literal.text) and is_quoted_secret(literal, "PASSWORD")
 
 
-def find_copied(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find the rows of a dump of PostgreSQL below `COPY users (name, password) FROM stdin;`."""
-    start = 0
-    for find in _COPY.all(text, allowance):
-        if find.span(0)[0] < start:  # a row that holds such a statement
-            continue
-        marks = [judge(column.strip(' "')).mark for column in find[1].split(",")]
-        start = find.span(0)[1]
-        while any(marks) and not text.startswith("\\.", start):
-            end = text.find("\n", start, start + LONGEST_ROW)
-            cells = text[start : end if end >= 0 else len(text)].split("\t")
-            for mark, cell in zip(marks, cells, strict=False):
-                if mark and len(cell.strip()) >= SHORTEST and cell != "\\N":
-                    allowance.spend(start)
-                    yield SecretSpan(start, start + len(cell.rstrip()), mark)
-                start += len(cell) + 1
-            if end < 0:
-                break
-            start = end + 1
-
-
-def find_said_first(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find `Use … as the password`, whose value only its mixture of letters and digits tells."""
-    for find in _FIRST_SAID.all(text, allowance):
-        start, _ = find.span(1)
-        word = find[1].rstrip(".,;:!?)")
-        if len(word) >= SHORTEST and _WORD.fullmatch(word) and not Literal.whole(word).is_placeholder:
-            allowance.spend(start)
-            yield SecretSpan(start, start + len(word), "PASSWORD")
-
-
-_WORD = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9])(?!\w+://|[\w./-]+\.[a-z]{1,5}\Z)[^(){}<>\[\]=,/\\]{6,80}")
-
 FINDERS = (
     *(Finder.of(head, partial(find_taken, head)) for head in _TAKEN),
     Finder.of(_COMPARED, find_compared),
-    Finder.of(_COPY, find_copied),
-    Finder.of(_FIRST_SAID, find_said_first),
 )

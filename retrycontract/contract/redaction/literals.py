@@ -30,17 +30,20 @@ _PLACEHOLDER = WholePattern(
     r"|\{\{.*|\{%.*|\{[a-z_][\w.]*\}|\{[a-z_.]*|\W*\{[0-9]*\}\W*(?:\{[0-9]*\}\W*)*|(?:\W?%[sdr])+"
     r"|%\([a-z_]\w*\)s?|%[a-z_]\w*%|<[a-z][^<>]*>|<[a-z _-]*|&lt;.*"
     r"|(?:[^a-z0-9{}$]*\$?\{[a-z_][^{}\"'\s]{0,60}\})+[^a-z0-9{}$]*|secretstring:.*"  # nothing but what is put in
-    r"|op://.*|vault:.*|arn:aws.*|file:///.*|/run/secrets/.*"  # where it lies
+    r"|op://[^/]+/.+|vault:.*/.*|arn:aws.*|file:///.*|/run/secrets/.*"  # where it lies
     r"|\*+|\.{3,}|x{3,}|\[redacted.*|\[[a-z _-]+\]|your[_ -].*|null|none|nil|undefined|true|false|nan|n/a|tbd|todo"
 )
 _CODE = WholePattern(
-    r"\$[A-Za-z_]+-?|[A-Za-z_$][\w$]*(?:\(.*|\[.*|!\(.*|(?:(?:\??\.|::)[A-Za-z_$][\w$]*)+(?:\(.*|\[.*|!\(.*)?)|[({\[<&*|>!].*|[fFrRbBuU]{1,2}[\"'].*"
+    r"\$[A-Za-z_]+-|[A-Za-z_$][\w$]*(?:\(.*|\[.*|!\(.*|(?:(?:\??\.|::)[A-Za-z_$][\w$]*)+(?:\(.*|\[.*|!\(.*)?)|[({\[<&*|>!].*|[fFrRbBuU]{1,2}[\"'].*"
 )
 # Of these a token is none: colours of a theme, versions, the numbers of object identifiers, patterns.
 _NO_TOKEN = WholePattern(r"(?:[a-z]+ )*(?:[a-z]+:)?(?:#|0x)[0-9A-Fa-f]{1,8}|[0-9]+(?:\.[0-9]+){2,}|.*\(\?[:=!<P].*")
 _TYPE_NAME = WholePattern(r"(?:[A-Z][a-z]*[0-9]*){0,4}(?:Token|Str|Bytes|Key|Session|Secret|Buffer|Type)")
 _COMPARISONS = frozenset({"==", "===", "!=", "!=="})
-_HEXADECIMAL = re.compile(r"0x[0-9A-Fa-f]{1,16}")
+# How a browser sends credentials, and where a Unix looks for accounts.
+_MODES = {"CREDENTIAL": ("same-origin", "include", "omit"), "PASSWORD": ("files", "compat", "systemd", "sss")}
+_VARIABLE = re.compile(r"\$[A-Za-z_]+")
+_NUMBER = re.compile(r"0x[0-9A-Fa-f]{1,8}")
 _WORD = WholePattern(rf"[A-Za-z?{FOREIGN}]*[a-z?{FOREIGN}][_-]?[A-Za-z?{FOREIGN}_-]*[.!]?|[A-Z]+[.!?]?|\W+")
 _RUN = re.compile(r"[A-Za-z0-9]{20,}")
 _PROSE = WholePattern(rf"(?:[A-Za-z_?{FOREIGN}]+[,.;:!?'-]*[ \t]+){{2,}}.*")
@@ -51,9 +54,6 @@ _SENTENCE_WORDS = word_set(
     "as by from it need der die das ist ein fur und nicht le la les une pour el los una para de password passwort "
     "token secret key user username account when used"
 )
-
-# A rule, or the first word of a description.
-_NO_VALUES = RULES | _SENTENCE_WORDS
 
 # Below these a word without a digit is an ordinary word.
 _NUMBER_MARKS = frozenset({"PIN", "OTP", "CVV", "SSN"})
@@ -125,14 +125,19 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
         bare = literal.text.rstrip(_TRAILING)
         literal = Literal(bare, literal.start, literal.start + len(bare), quoted=False)
     text = literal.text
-    if not literal.quoted and _HEXADECIMAL.fullmatch(text):
-        return False
     if not verdict.mark:
-        if not verdict.weak or len(text) < SHORTEST_NOISE:
+        is_magic = _NUMBER.fullmatch(text) and beside.name.casefold().endswith(
+            "signature"
+        )  # the signature of a kind of file
+        if not verdict.weak or len(text) < SHORTEST_NOISE or is_magic:
             return False
         return literal.is_noise or literal.is_dense if allowance.weighs(text) else literal.is_mixed
     is_folder = beside.name.casefold().endswith("pwd") and text.startswith(("/", "~/", "./"))
     if not text.strip() or is_folder or literal.is_word_of_code or literal.is_placeholder:
+        return False
+    if text in _MODES.get(verdict.mark, ()) and (
+        verdict.mark == "CREDENTIAL" or (beside.operator == ":" and beside.goes_on)
+    ):
         return False
     if "://" in text and verdict.mark not in ("CONNECTION_STRING", "PASSWORD", "SECRET"):
         return False  # what is secret in a URL is found as such
@@ -146,12 +151,17 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
         text = text.rstrip(digits) if text.rstrip(digits) == beside.name.rstrip(digits) else text
         if not has_digit(text):
             return False
-    elif beside.operator == ":" and beside.spaced and (text.casefold() in _NO_VALUES or _TYPE_NAME.fits(text)):
-        return False
-    # In program text a variable has the name of a secret; in settings, without blanks, such a word may be one.
+    elif beside.operator == ":" and beside.spaced:
+        says = text.casefold() in RULES or (beside.goes_on and text.casefold() in _SENTENCE_WORDS)
+        if says or _TYPE_NAME.fits(text):
+            return False
+    # In program text a variable has the name of a secret; in settings such a word may be one.
     word = text.partition(")")[0]
-    is_of_code = "=" in beside.operator and (beside.spaced or beside.name.islower()) and not beside.is_setting
+    is_constant = beside.spaced and word.isupper()
+    is_of_code = "=" in beside.operator and (beside.is_argument or is_constant or word != text)
     if is_of_code and word.isidentifier() and not has_digit(word) and is_secret_name(word):
+        return False
+    if beside.operator == "=>" and beside.is_argument and _VARIABLE.fullmatch(text):
         return False
     return _is_bare_secret(literal, verdict.mark, beside)
 
@@ -173,7 +183,12 @@ def is_quoted_secret(literal: Literal, mark: str) -> bool:
     if mark == "TOKEN" and " " in text and not has_digit(text):
         return False
     if mark in _ORDINARY_MARKS:
-        return len(text) >= 3 and has_digit(text) and not _PROSE.fits(text) and not is_secret_name(text)
+        return (
+            len(text) >= 3
+            and has_digit(text)
+            and not _PROSE.fits(text)
+            and not (mark in _NUMBER_MARKS and is_secret_name(text))
+        )
     if _PROSE.fits(text) and mark in ("PASSWORD", "SECRET"):
         words = text.casefold().replace(",", " ").replace(".", " ").split()
         return _SENTENCE_WORDS.isdisjoint(words) or (mark == "PASSWORD" and has_digit(text))

@@ -14,7 +14,9 @@ from retrycontract.contract.redaction import (
     file_forms,
     known_calls,
     neighbours,
+    pairs,
     program_text,
+    sentences,
     surroundings,
     tables,
 )
@@ -57,8 +59,7 @@ from retrycontract.contract.redaction.sieve import Sieve
 SHORTEST = 7
 # Nor is a shorter word merely random, or base64 that hides a secret.
 LONG_WORD = "[A-Za-z0-9_+/=-]{20}"
-# A flag among the words of a list, quoted or in lines of YAML: what it tells of is the same or the next word. And what
-# takes its secret without a flag.
+# A flag among the words of a list, quoted or in lines of YAML, tells of itself or the next word; and what needs none.
 LISTED_COMMAND = (
     r"[\"']\s*,\s*[\"']-|[\"']-[\w-]*[\"']\s*,\s*[\"']|\n[ \t]*-[ \t]+[\"']?-[\w-]"
     rf"|[\"'](?:[\w./\\-]*[/\\])?{commands.WITHOUT_FLAG}(?:\.exe)?[\"']\s*,\s*[\"']"
@@ -80,7 +81,7 @@ MOST_ARGUMENTS = 1000
 LONGEST_WORD = 4096
 # So many are read in one go, so that the patterns are asked once for all of them.
 TOGETHER = 50
-COMMAND_LINES = Sieve((*commands.COMMAND_FINDERS, assignments.SETTINGS))
+COMMAND_LINES = Sieve((*commands.COMMAND_FINDERS, pairs.SETTINGS))
 
 _DATA_URL = Head(r"(?i)\bdata:[\w.+/;=-]*;base64,([A-Za-z0-9+/_-]{20,}={0,2})")
 _QUOTED = r"\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'"
@@ -91,10 +92,8 @@ _FLAG = re.compile(r"(?:[\"']|-[ \t]+[\"']?)-[\w-]")
 _LINES = Head(r"(?m)(?:^[ \t]*-[ \t]+\S[^\n]*\n?){2,}")
 _WORD_OF_LINE = re.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
 
-CONTEXT = (
-    *assignments.FINDERS, *neighbours.FINDERS, *file_forms.FINDERS, *surroundings.FINDERS,
-    *commands.COMMAND_FINDERS, *program_text.FINDERS, *known_calls.FINDERS, *tables.FINDERS, MANIFESTS,
-)  # fmt: skip
+_READERS = assignments, pairs, neighbours, sentences, file_forms, surroundings, program_text, known_calls, tables
+CONTEXT = (*(finder for each in _READERS for finder in each.FINDERS), *commands.COMMAND_FINDERS, MANIFESTS)
 
 
 class Scanner:

@@ -126,12 +126,9 @@ def _userinfo(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpa
     for find in head.telling(text, allowance):
         group = 3 if find.span(3) != (-1, -1) else 2
         literal = _group(find, group, quoted=True)
-        if (
-            not literal.text
-            or literal.is_placeholder
-            or literal.is_word_of_code
-            or (group == 2 and not literal.is_noise)
-        ):
+        if not literal.text or literal.is_placeholder or (group == 2 and not literal.is_noise):
+            continue
+        if find[2].casefold() in ("user", "username") and literal.is_word_of_code:  # as documentation has it
             continue
         if (
             group == 3 and _HOST.fullmatch(find[2]) and _PORT.fullmatch(literal.text)

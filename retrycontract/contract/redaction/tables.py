@@ -52,6 +52,8 @@ _OPENING = re.compile(rf".*[:=(\[][ \t]*[\"'`](?=[\"'`]?[ ]*[\w|*,;#>{FOREIGN}])
 _MARGIN = re.compile(r"[ \t]*(?:(?:[>#*]|//|--|[0-9]{1,6} ?\t)[ \t]*(?<=[ \t]))+")
 # Below the rows of a database.
 _COUNT = re.compile(r"\([0-9]+ rows?\)\r?")
+_COPY = Head(r"(?i)\bcopy\s+[\w.\"]+\s*\(([^()]+)\)\s+from\s+stdin;[ \t]*\r?\n")
+SHORTEST_COPIED = 6
 _HEADING = Head(rf"(?i)<th\b[^<>]*>(?:<[^<>]*>)?[^<>]{{0,24}}?{SECRET_NAME}[^<>]{{0,24}}(?:</\w+>)?\s*</th")
 _CELL = re.compile(r"(?i)<t[hd]\b[^<>]{0,400}>(?:\s*<[^<>]{0,400}>)*([^<>]*)")
 _ROW = re.compile(rf"(?is)<tr\b.{{0,{LONGEST_ROW}}}?(?=<tr\b|(</table\b)|\Z)")
@@ -342,4 +344,25 @@ def find_in_html(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
                 break
 
 
-FINDERS = (Finder.of(_NAMED, find_in_tables), Finder.of(_HEADING, find_in_html))
+def find_copied(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find the rows of a dump of PostgreSQL below `COPY users (name, password) FROM stdin;`."""
+    start = 0
+    for find in _COPY.all(text, allowance):
+        if find.span(0)[0] < start:  # a row that holds such a statement
+            continue
+        marks = [judge(column.strip(' "')).mark for column in find[1].split(",")]
+        start = find.span(0)[1]
+        while any(marks) and not text.startswith("\\.", start):
+            end = text.find("\n", start, start + LONGEST_ROW)
+            cells = text[start : end if end >= 0 else len(text)].split("\t")
+            for mark, cell in zip(marks, cells, strict=False):
+                if mark and len(cell.strip()) >= SHORTEST_COPIED and cell != "\\N":
+                    allowance.spend(start)
+                    yield SecretSpan(start, start + len(cell.rstrip()), mark)
+                start += len(cell) + 1
+            if end < 0:
+                break
+            start = end + 1
+
+
+FINDERS = (Finder.of(_NAMED, find_in_tables), Finder.of(_HEADING, find_in_html), Finder.of(_COPY, find_copied))

@@ -70,6 +70,27 @@ def test_a_password_is_found_as_people_and_programs_write_it(form: str, kind: in
     assert SANITIZER.redact_text(redacted) == redacted
 
 
+# Words that people choose, and that program text would have in other places.
+WEAK = {
+    "my_secret_password": ("password=§", "[client]\npassword = §\n", "export db_password=§", "default_pass = §",
+                           "helm install x y --set auth.password=§", "user=bob password=§ host=x",
+                           "login failed for (user=bob password=§)", "Password=§;Server=x"),
+    "secret": ("postgres://app:§@db/x", "DATABASE_URL=redis://:§@r:6379", "curl https://elastic:§@h:9200/"),
+    "$ecret": ("DB_PASSWORD=§", "spring.datasource.password=§", "[wifi]\npsk=§", "passwd: §",
+               "Array\n(\n    [password] => §\n)"),
+    "0x1234abcd": ("wep_key0=§", "DB_PASSWORD=§", "password: §", "---> PASS §", "https://x.y/c?sig=§&se=1"),
+    "files": ("password = §", '{"password": "§"}', "- POSTGRES_PASSWORD=§", "PGPASSWORD=§ psql -h x"),
+    "same-origin": ("password: §", '{"password": "§"}'),
+    "vault:v1:9dkK2": ("password: §", "DB_PASSWORD=§"),
+    "the": ("password: §\n", "mysql.pass: §"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "secret"), [(form.replace("§", word), word) for word in WEAK for form in WEAK[word]])
+def test_a_weak_password_is_found_in_settings(text: str, secret: str) -> None:
+    assert secret not in SANITIZER.redact_text(text)
+
+
 @pytest.mark.parametrize("kind", range(3))
 @pytest.mark.parametrize("form", [form for form in TELLING if form.startswith('{"')])
 def test_what_was_redacted_within_json_is_json_still(form: str, kind: int) -> None:
@@ -81,14 +102,14 @@ HARMLESS = [
     '<input type="password" id="password" class="form-control" required>',
     '<input type="password" name="pw" autocomplete="new-password">', "fetch(url, { credentials: 'same-origin' })",
     # Variables, constants and types.
-    "client = X(api_key=resolved_api_key)", "password=raw_password,", "password = new_password",
+    "client = X(api_key=resolved_api_key)", "    password=raw_password,\n", "f(user=u, password=raw_password, n=1)",
     "session_token=aws_session_token,", "return Token.query.filter_by(access_token=token_string).first()",
     "token = TOKEN_BLOCK_BEGIN", "struct credential cred = CREDENTIAL_INIT;", "pass => $test,",
     "my $pass = $self->is_passing();", 'passwd=$(getent passwd "$user")', "password: Buffer",
     "def f(password: str=None, token: SecretStr=Depends(x)):", 'def login(user: str, password: str="", n: int=3):',
     'GRANT_TYPE_REFRESH_TOKEN = "refresh_token"', 'ENV_API_KEY = "ANTHROPIC_API_KEY"',
     "refresh_token_key = 'refresh_token'", 'id_token_signed_response_alg = "RS256"', "_DD_SIGNATURE = 0x08074b50",
-    "const PASS8 = 0x08000000;", "else if (token === 'throttle' && x) {", 'elif token == "#bygroup":',
+    "else if (token === 'throttle' && x) {", 'elif token == "#bygroup":',
     'token = "not in"',
     "credentials = '{0}:{1}'.format(user, passwd).encode()", "user_pass = '%s:%s' % (unquote(user),",
     # What is said of one.

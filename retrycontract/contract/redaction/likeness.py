@@ -1,0 +1,66 @@
+"""Judge a value that stands some way from its name: it has to look like a secret by itself, too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from retrycontract.contract.redaction.commands import METHOD
+from retrycontract.contract.redaction.detectors import Allowance, SecretSpan, has_digit
+from retrycontract.contract.redaction.field_names import is_telling_key, judge
+from retrycontract.contract.redaction.literals import Literal, is_quoted_secret
+
+SHORTEST = 6
+ENDS = ".,;:!?)]}"  # of a clause, not of a value
+PASSWORDS = frozenset({"PASSWORD", "SECRET", "CREDENTIAL"})
+# A quoted word of this length right behind the name of a secret is taken for it.
+LONG_WORD = 12
+# Nobody tells a longer one; scripts without blanks would else make each value the rest of the text.
+LONGEST_SAID = 200
+SHORTEST_MIXED, SHORTEST_ALTERNATING, _DIGITS = 5, 8, re.compile("[0-9]+")
+# What is written as program text.
+_WRITTEN = re.compile(r"[\"'`=<>(){}\[\],;|\\]|^[:/-]")
+
+
+def is_certain(literal: Literal, mark: str) -> bool:
+    """Say whether a value that stands some way from its name looks like a secret by itself, too."""
+    text = literal.text
+    if len(text.strip()) < SHORTEST or literal.is_placeholder or not has_digit(text):
+        return False
+    if mark == "PASSWORD" and literal.telling and is_quoted_secret(literal, mark) and "://" not in text:
+        return True
+    return literal.is_noise or literal.is_dense or (mark in PASSWORDS and literal.is_mixed)
+
+
+def certain(name: str, literal: Literal | None, at: int, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Give the value of a name when it is certain."""
+    mark = judge(name).mark
+    if mark and literal:
+        allowance.spend(at)
+        bare = literal.text if literal.quoted else literal.text.rstrip(ENDS)
+        literal = Literal(bare, literal.start, literal.start + len(bare), quoted=literal.quoted)
+        is_long = literal.quoted and mark in PASSWORDS and " " not in bare and len(bare) >= LONG_WORD
+        if is_certain(literal, mark) or (is_long and literal.telling and not literal.is_placeholder):
+            yield SecretSpan(literal.start, literal.end, mark)
+
+
+def is_plainly_secret(text: str, mark: str) -> bool:
+    """Say whether a word is mixed as passwords are and names and methods are not."""
+    literal = Literal(text.rstrip(ENDS), 0, len(text), quoted=False)
+    if len(text) > LONGEST_SAID or METHOD.search(literal.text) or _WRITTEN.search(literal.text):
+        return False
+    is_alternating = len(literal.text) >= SHORTEST_ALTERNATING and literal.text.isalnum() and alternates(literal.text)
+    return (is_telling_key(literal.text) or is_alternating) and is_certain(literal, mark)
+
+
+def alternates(text: str) -> bool:
+    """Say whether digits and letters change places more often than in names such as `Utf8Reader` and `step2`."""
+    return len(_DIGITS.findall(text)) > 1
+
+
+def is_mixed(literal: Literal) -> bool:
+    """Say whether a word has letters and digits, and is written as no program text and no method is."""
+    text = literal.text
+    if not SHORTEST_MIXED <= len(text) <= LONGEST_SAID or METHOD.match(text) or _WRITTEN.search(text) or "://" in text:
+        return False
+    return not literal.is_placeholder and has_digit(text) and any(c.isalpha() for c in text)

@@ -1,0 +1,68 @@
+"""Find the values that a name beside them calls secret, with no sign between: flags, elements, settings, pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan
+from retrycontract.contract.redaction.field_names import SECRET_NAME, SPACE, Assignment, judge
+from retrycontract.contract.redaction.literals import Literal, is_secret_literal
+from retrycontract.contract.redaction.values import read_literal
+
+# Behind options without a value: `-genkey` and `--no-password` read like a secret's name, too.
+_FLAG = Head(rf"(?i)(?:^|[\s\"'`(\[,])(?:--?[\w-]{{1,40}}[ \t]{{1,4}}){{0,6}}--?({SECRET_NAME})([\"']?,?[ \t]+)")
+_ELEMENT = Head(
+    rf"(?i)<(?:[\w-]{{1,40}}:)?({SECRET_NAME})(?:[ \t][^<>]{{0,200}})?>"
+    r"\s*(?:<!\[CDATA\[)?([^<>\s][^<>]*?)\s*(?:\]\]>)?\s*</"
+)
+_ENTRY = Head(rf"(?i)<key>({SECRET_NAME})</key>\s*<string>([^<>\s][^<>]*)</string>")
+_SETTING = Head(
+    r"(?i)(?:\bconfig(?:ure)?[ \t]+set|\b(?-i:ENV)|\bsetx|\bsetenv|\bset(?:[ \t]+--?[a-z]+)+)[ \t]+"
+    rf"[^\s=]*?({SECRET_NAME})[ \t]+"
+)
+_PAIR = Head(
+    rf"(?i)(?:name|key|id|field|property|header)[\"']?{SPACE}[=:]{SPACE}[\"']?({SECRET_NAME})[\"']?[\s,;/]{{1,40}}"
+    rf"[\"']?[\w]{{0,12}}value[\"']?{SPACE}[=:]{SPACE}"
+)
+
+
+def find_named(head: Head, operator: str, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `--password value`, `npm config set name value`, and `value: …` behind `name: API_TOKEN`."""
+    for find in head.all(text, allowance):
+        yield from _named(text, find, allowance, operator=operator)
+
+
+def find_elements(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `<apiToken>value</apiToken>`, and `<key>apiToken</key><string>value</string>` of property lists."""
+    for find in head.all(text, allowance):
+        start, end = find.span(2)
+        yield from _named(text, find, allowance, literal=Literal(text[start:end], start, end, quoted=True))
+
+
+def _named(
+    text: str, find: Find, allowance: Allowance, *, literal: Literal | None = None, operator: str = "="
+) -> Iterator[SecretSpan]:
+    """Judge the literal that belongs to the name of the first group, by default the one behind the match."""
+    start, end = find.span(0)
+    verdict = judge(find[1])
+    if not verdict.mark and not verdict.weak:
+        return
+    allowance.spend(start)
+    literal = literal or read_literal(text, end)
+    # What begins with a dash is the next flag, not the value of this one.
+    if literal is None or (operator == "--" and literal.text.startswith("-")):
+        return
+    if is_secret_literal(literal, verdict, Assignment(find[1], operator, spaced=False, starts_line=True), allowance):
+        yield SecretSpan(literal.start, literal.end, verdict.mark or "API_KEY")
+
+
+# Behind `set` and the like: in lists of words, too.
+SETTINGS = Finder.of(_SETTING, partial(find_named, _SETTING, "--"))
+FINDERS = (
+    Finder.of(_FLAG, partial(find_named, _FLAG, "--")),
+    Finder.of(_ELEMENT, partial(find_elements, _ELEMENT)),
+    Finder.of(_ENTRY, partial(find_elements, _ENTRY)),
+    SETTINGS,
+    Finder.of(_PAIR, partial(find_named, _PAIR, "=")),
+)

@@ -1,0 +1,132 @@
+"""Find secrets in sentences: told before their name, with words between, with nothing between, or spoken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+
+from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
+from retrycontract.contract.redaction.field_names import SECRET_NAME, judge
+from retrycontract.contract.redaction.likeness import (
+    ENDS,
+    LONG_WORD,
+    LONGEST_SAID,
+    SHORTEST,
+    alternates,
+    certain,
+    is_plainly_secret,
+)
+from retrycontract.contract.redaction.literals import Literal
+from retrycontract.contract.redaction.scan_copies import FOREIGN
+from retrycontract.contract.redaction.values import read_literal
+
+# Sentences that say more between the name and the value than a verb.
+_BELONGING = "for|of|you|we|to|fur|de|del|della|du|des|do|da|dos|voor|van"
+_TOLD = r"(?:is|was|ist|est|es|e|jest|lautet):?(?:[ \t]+(?:also|now|still|currently))?"
+_WHOSE = Head(
+    rf"(?i)({SECRET_NAME})[ \t]*(?:(?:[ \t](?:(?:is|was)[ \t]+\w+[ \t]+)?(?:{_BELONGING})(?:[ \t]+[\w.@'/:-]+)+"
+    rf"|[(\[][^()\[\]\n]*[)\]]|,[ \t]which|[ \t](?:for|of)[^\n:=]*\([^()\n]*\))"
+    rf"(?:[ \t]*(?::(?:[ \t]*\r?\n)?|=)|[ \t]+{_TOLD})|[ \t](?:do|dla)(?:[ \t]+[\w.-]+)+[ \t]+to:?)[ \t]+"
+)
+_SET_TO = Head(
+    rf"(?i)\b(?:set|change|changed|reset|update|updated)[ \t]+(?:[\w']+[ \t]+)?({SECRET_NAME})"
+    r"(?:[ \t]+from[ \t]+\S+)?[ \t]+(?:to|as):?[ \t]+"
+)
+# With nothing but a blank or a slip between, `mit dem Passwort …`; and a user beside a password.
+_SAYING = (
+    rf"(?:is|still|now|also|ist|er|je|ni|ay|on|mi|e|adalah|[a-z]{{0,4}}{FOREIGN}[a-z{FOREIGN}]{{0,8}})[ \t]{{1,3}}"
+)
+# As far as to the first digit or sign with something behind it: all of a long word would take RE2 much longer.
+_MIXED = r"[^\s/\"'`]*?[0-9!#$%^&*+?~][^\s\"'`]"
+_WORD = re.compile(rf"[^\s\"'`]{{0,{LONGEST_SAID + 1}}}")
+_BARE = Head(rf"(?i)({SECRET_NAME})(?:[ \t]{{1,3}}(?:{_SAYING}){{0,2}}|;[ \t]?)[\"'`]?({_MIXED})")
+_LOGIN = Head(
+    r"(?i)\b(?:log(?:in|ging|ged)?|sign(?:ing|ed)?|anmelde\w*|melde dich)(?:[ \t]+(?:in|on))?"
+    r"(?:[ \t]+(?:with|as|mit|als)|:)[ \t]+[^\s/]+"
+    rf"(?:[ \t]?/[ \t]?|[ \t]+(?:and|with|und|mit)[ \t]+)({_MIXED})"
+)
+# The name in another script, which has become a short one, joined to the value: no blank parts words there.
+_JOINED = Head(
+    rf"(?:{FOREIGN}[\w ]{{0,20}}?(?:pw|pwd|pass_?|passwd_?|password_*)([A-Za-z0-9]{{6,40}})(?:[^\w]|$)"
+    rf"|(?:pw|pwd|pass_?|passwd_?|password_*)([A-Za-z0-9]{{6,40}})(?:{FOREIGN}))"
+)
+_SPOKEN = Head(
+    r"(?i)\b(password|passwd|passphrase|secret|private_key|(?:api|access|secret) ?key|token)"
+    r"[ \t]{1,8}([\"'`])[^\s\"'`]"
+)
+# The words of a wallet's recovery phrase, without quotes.
+_PHRASE = Head(
+    r"(?i)\b(?:mnemonic|(?:seed|recovery)[ _-]?(?:phrase|words))[\"']?\s{0,4}(?:is|:|=)[:\s]{1,4}"
+    r"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})"
+)
+# What is told before its name: `Use … as the password`.
+_FIRST_SAID = Head(
+    r"(?i)([^\s\"'`]*[0-9!#$%^&*+?~][^\s\"'`]*)[\"'`]?[ \t]+(?:is|as|als|comme|como|come|jako|when asked for)[ \t]+"
+    r"(?:(?:the|your|my|our|a|an|das|dein|mein|le|la|el|il|new|root|admin)[ \t]+){0,2}(?:pass(?:word|phrase|code)"
+    r"|passwort|kennwort|mot de passe|contrasena|senha|wachtwoord|haslo)\b"
+)
+_FIRST_WORD = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9])(?!\w+://|[\w./-]+\.[a-z]{1,5}\Z)[^(){}<>\[\]=,/\\]{6,80}")
+
+
+def find_told(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `the password for … is …` and `change the password to …`."""
+    for find in head.all(text, allowance):
+        start, end = find.span(0)
+        yield from certain(find[1], read_literal(text, end, within=LONGEST_SAID), start, allowance)
+
+
+def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `with the password …` and `log in with bob / …`, whose values only their mixture tells."""
+    # So many are weighed and no more, for most are no secrets and would make no text too dense.
+    for find in islice(head.all(text, allowance), allowance.most):
+        group, mark = (2, judge(find[1]).mark) if head is _BARE else (1, "PASSWORD")
+        if head is _JOINED:
+            group = 1 if find.span(1) != (-1, -1) else 2
+            if not alternates(find[group]):
+                continue
+        # `pass` is a verb as well.
+        if mark == "PASSWORD" and (head is not _BARE or find[1] not in ("pass", "passes", "passed")):
+            start = find.span(group)[0]
+            word = _WORD.match(text, start)
+            if word and is_plainly_secret(word[0], mark):
+                allowance.spend(start)
+                yield SecretSpan(start, start + len(word[0].rstrip(ENDS)), mark)
+
+
+def find_spoken(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `password 'value'`, where only a quote follows the name."""
+    for find in _SPOKEN.telling(text, allowance):
+        literal = read_literal(text, find.span(2)[0])
+        is_long = literal and literal.quoted and (literal.telling or len(literal.text) >= LONG_WORD)
+        if literal and is_long and not literal.is_placeholder:
+            asked = literal.text.rstrip()
+            if asked[-1:] in (":", "?", ">") and judge(asked[:-1]).mark:
+                continue  # what is typed is asked for: `(read-passwd "Password: ")`
+            yield SecretSpan(literal.start, literal.end, judge(find[1]).mark or "PASSWORD")
+
+
+def find_phrases(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find the words of a recovery phrase."""
+    for find in _PHRASE.telling(text, allowance):
+        yield SecretSpan(*find.span(1), "SECRET")
+
+
+def find_said_first(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `Use … as the password`, whose value only its mixture of letters and digits tells."""
+    for find in _FIRST_SAID.all(text, allowance):
+        start, _ = find.span(1)
+        word = find[1].rstrip(ENDS)
+        if len(word) >= SHORTEST and _FIRST_WORD.fullmatch(word) and not Literal.whole(word).is_placeholder:
+            allowance.spend(start)
+            yield SecretSpan(start, start + len(word), "PASSWORD")
+
+
+FINDERS = (
+    Finder.of(_SPOKEN, find_spoken),
+    Finder.of(_PHRASE, find_phrases),
+    *(Finder.of(head, partial(find_told, head)) for head in (_WHOSE, _SET_TO)),
+    *(Finder.of(head, partial(find_barely_told, head)) for head in (_BARE, _LOGIN, _JOINED)),
+    Finder.of(_FIRST_SAID, find_said_first),
+)
