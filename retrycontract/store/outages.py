@@ -15,6 +15,7 @@ from django.db import InterfaceError, OperationalError, connection
 logger = logging.getLogger("retrycontract")
 
 MOVED: Final = "SQLITE_READONLY_DBMOVED"  # SQLite's own name for a file that is no longer at its path
+LOG_MOVED: Final = "SQLITE_READONLY_LOGMOVED"  # a name of ours: SQLite does not notice
 BUSY: Final = "SQLITE_BUSY"
 NO_ANSWER: Final = "no answer"  # of a server that is away, which gives no code
 # By the code of SQLite's error, less what its second half tells, or by PostgreSQL's.
@@ -28,6 +29,7 @@ REASONS: Final = {
     BUSY: "another process keeps it locked: let that one end",
     "SQLITE_READONLY": "it may only be read: look who owns the file and how the disk is mounted",
     MOVED: "its file is gone, or another one lies in its place: put it back",
+    LOG_MOVED: "its log (-wal) is gone: what it held is in the file again; start the service anew",
     "SQLITE_CANTOPEN": "its file cannot be opened: put it back",
     "SQLITE_NOTADB": "its file is damaged, or no database: put a copy into its place",
     "SQLITE_CORRUPT": "its file is damaged, or no database: put a copy into its place",

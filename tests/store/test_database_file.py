@@ -99,3 +99,51 @@ def test_a_database_that_is_put_in_its_place_is_used_from_the_next_request_on(fi
         Agent.objects.get(name="kept")
     connection.close_if_unusable_or_obsolete()  # as Django does between two requests
     assert Agent.objects.get(name="kept")
+
+
+def a_log_that_is_gone(path: Path) -> None:
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink()
+
+
+@pytest.mark.parametrize("write", [in_a_transaction, in_a_statement, lambda: Agent.objects.exists()])
+def test_a_log_that_is_gone_takes_nothing_and_what_it_held_is_kept(
+    file_database: Path, write: Callable[[], None]
+) -> None:
+    make_agent("kept")
+    a_log_that_is_gone(file_database)
+    with pytest.raises(OperationalError) as refused:
+        write()
+    assert "start the service anew" in reason_of(refused.value)
+    another = connections.create_connection("default")
+    with pytest.raises(OperationalError):
+        another.ensure_connection()  # it would begin a log of its own
+    connection.close()
+    with closing(sqlite3.connect(file_database)) as found:
+        assert found.execute("SELECT name FROM retrycontract_agent").fetchall() == [("kept",)]
+        assert found.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def test_a_log_that_goes_during_a_transaction_is_not_written(file_database: Path) -> None:
+    make_agent("kept")
+
+    def write() -> None:
+        with write_transaction():
+            make_agent("lost")
+            a_log_that_is_gone(file_database)
+
+    with pytest.raises(OperationalError):
+        write()
+    with pytest.raises(OperationalError):  # which writes down what the log held before
+        Agent.objects.exists()
+    connection.close()
+    with closing(sqlite3.connect(file_database)) as found:
+        assert found.execute("SELECT name FROM retrycontract_agent").fetchall() == [("kept",)]
+
+
+def test_a_log_that_sqlite_itself_has_removed_is_made_anew(file_database: Path) -> None:
+    make_agent("first")
+    connection.close()  # the last one: SQLite removes its log
+    assert not file_database.with_name(f"{file_database.name}-wal").exists()
+    make_agent("second")
+    assert Agent.objects.count() == 2

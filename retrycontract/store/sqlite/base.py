@@ -1,33 +1,63 @@
-"""SQLite as Django speaks to it, for a file that may be taken away while the service runs."""
+"""SQLite as Django speaks to it, for files that may be taken away while the service runs."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from django.db.backends.sqlite3 import base
 
-from retrycontract.store.outages import MOVED
+from retrycontract.store.outages import LOG_MOVED, MOVED
 
 # Set for a database that has to be there: whoever serves makes no empty one where it was.
 MUST_EXIST: Final = "MUST_EXIST"
+LOG: Final = "-wal"
+FileId = tuple[int, int] | None
+
+
+class Opened(sqlite3.Connection):
+    """Tell of its end, so that it is known who still has a file open; the last one takes its log away."""
+
+    def close(self) -> None:
+        """Close the file."""
+        with _listing:
+            _opened.pop(self, None)
+        super().close()
+
+
+_opened = WeakKeyDictionary[Opened, tuple[FileId, FileId]]()  # of this process, with the file and its log
+_listing = threading.Lock()
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Use a file only as long as it lies at its path.
+    """Use a file and its log only as long as they lie at their paths.
 
-    SQLite goes on with a file that nobody can find any more: what was answered would be lost with the process.
+    SQLite goes on with files that nobody can find any more: what was answered would be lost with the process.
     """
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Open the file, and remember which it is; one in memory is none."""
+        """Open the file, and remember which it is; one in memory is none.
+
+        While a connection has a log that is gone, another would begin a new one, and both would write the file.
+        """
         self._path = str(conn_params["database"])
         if self.settings_dict.get(MUST_EXIST):
             conn_params = conn_params | {"database": f"{Path(self._path).absolute().as_uri()}?mode=rw"}
-        opened = super().get_new_connection(conn_params)
-        self._file = _file_at(self._path)
+        file, log = _file_at(self._path), _file_at(self._path + LOG)
+        with _listing:
+            is_gone = file and any(of == file and its not in (None, log) for of, its in _opened.values())
+        if is_gone:
+            raise _refusal(LOG_MOVED)
+        opened = super().get_new_connection(conn_params | {"factory": Opened})
+        opened.execute("PRAGMA schema_version").fetchone()  # the first thing that is read opens the log
+        self._file, self._log = _file_at(self._path), _file_at(self._path + LOG)
+        with _listing:
+            _opened[opened] = self._file, self._log
         return opened
 
     def create_cursor(self, name: str | None = None) -> Any:
@@ -49,13 +79,23 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _look(self) -> None:
         # Each time: it costs a thousandth of a write, and what is answered within a second would be lost, too.
-        if self._file and _file_at(self._path) != self._file:
-            error = sqlite3.OperationalError("the database's file is no longer at its path")
-            error.sqlite_errorname = MOVED
-            raise error
+        if not self._file:
+            return
+        if _file_at(self._path) != self._file:
+            raise _refusal(MOVED)
+        if self._log and _file_at(self._path + LOG) != self._log:
+            with suppress(sqlite3.Error):  # in a transaction; the next statement tries again
+                self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")  # into the file, which nobody has taken
+            raise _refusal(LOG_MOVED)
 
 
-def _file_at(path: str) -> tuple[int, int] | None:
+def _refusal(code: str) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("the database's file, or its log, is no longer at its path")
+    error.sqlite_errorname = code
+    return error
+
+
+def _file_at(path: str) -> FileId:
     try:
         found = os.stat(path)  # noqa: PTH116 - a Path takes as long again, and this is asked with every statement
     except OSError:
