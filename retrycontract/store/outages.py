@@ -29,7 +29,7 @@ REASONS: Final = {
     BUSY: "another process keeps it locked: let that one end",
     "SQLITE_READONLY": "it may only be read: look who owns the file and how the disk is mounted",
     MOVED: "its file is gone, or another one lies in its place: put it back",
-    LOG_MOVED: "its log (-wal) is gone: what it held is in the file again; start the service anew",
+    LOG_MOVED: "its log (-wal, -shm) is gone: what it held is in the file again; start the service anew",
     "SQLITE_CANTOPEN": "its file cannot be opened: put it back",
     "SQLITE_NOTADB": "its file is damaged, or no database: put a copy into its place",
     "SQLITE_CORRUPT": "its file is damaged, or no database: put a copy into its place",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -101,17 +101,18 @@ def test_a_database_that_is_put_in_its_place_is_used_from_the_next_request_on(fi
     assert Agent.objects.get(name="kept")
 
 
-def a_log_that_is_gone(path: Path) -> None:
-    for ending in ("-wal", "-shm"):
+def a_log_that_is_gone(path: Path, endings: Sequence[str] = ("-wal", "-shm")) -> None:
+    for ending in endings:
         path.with_name(path.name + ending).unlink()
 
 
+@pytest.mark.parametrize("endings", [("-wal", "-shm"), ("-wal",), ("-shm",)], ids=" ".join)
 @pytest.mark.parametrize("write", [in_a_transaction, in_a_statement, lambda: Agent.objects.exists()])
 def test_a_log_that_is_gone_takes_nothing_and_what_it_held_is_kept(
-    file_database: Path, write: Callable[[], None]
+    file_database: Path, write: Callable[[], None], endings: Sequence[str]
 ) -> None:
     make_agent("kept")
-    a_log_that_is_gone(file_database)
+    a_log_that_is_gone(file_database, endings)
     with pytest.raises(OperationalError) as refused:
         write()
     assert "start the service anew" in reason_of(refused.value)

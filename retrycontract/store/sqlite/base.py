@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +17,7 @@ from retrycontract.store.outages import LOG_MOVED, MOVED
 
 # Set for a database that has to be there: whoever serves makes no empty one where it was.
 MUST_EXIST: Final = "MUST_EXIST"
-LOG: Final = "-wal"
+LOG, INDEX = "-wal", "-shm"  # what SQLite writes beside its file, and takes away with its last connection
 FileId = tuple[int, int] | None
 
 
@@ -30,7 +31,7 @@ class Opened(sqlite3.Connection):
         super().close()
 
 
-_opened = WeakKeyDictionary[Opened, tuple[FileId, FileId]]()  # of this process, with the file and its log
+_opened = WeakKeyDictionary[Opened, tuple[FileId, ...]]()  # of this process, with the file, its log and index
 _listing = threading.Lock()
 
 
@@ -48,17 +49,20 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._path = str(conn_params["database"])
         if self.settings_dict.get(MUST_EXIST):
             conn_params = conn_params | {"database": f"{Path(self._path).absolute().as_uri()}?mode=rw"}
-        file, log = _file_at(self._path), _file_at(self._path + LOG)
+        file, *beside = self._files()
         with _listing:
-            is_gone = file and any(of == file and its not in (None, log) for of, its in _opened.values())
+            is_gone = file and any(of == file and _differ(its, beside) for of, *its in _opened.values())
         if is_gone:
             raise _refusal(LOG_MOVED)
         opened = super().get_new_connection(conn_params | {"factory": Opened})
         opened.execute("PRAGMA schema_version").fetchone()  # the first thing that is read opens the log
-        self._file, self._log = _file_at(self._path), _file_at(self._path + LOG)
+        self._file, *self._beside = files = self._files()
         with _listing:
-            _opened[opened] = self._file, self._log
+            _opened[opened] = files
         return opened
+
+    def _files(self) -> tuple[FileId, ...]:
+        return _file_at(self._path), _file_at(self._path + LOG), _file_at(self._path + INDEX)
 
     def create_cursor(self, name: str | None = None) -> Any:
         """Give a cursor; every statement has one, also those outside of a transaction."""
@@ -81,9 +85,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         # Each time: it costs a thousandth of a write, and what is answered within a second would be lost, too.
         if not self._file:
             return
-        if _file_at(self._path) != self._file:
+        file, *beside = self._files()
+        if file != self._file:
             raise _refusal(MOVED)
-        if self._log and _file_at(self._path + LOG) != self._log:
+        if _differ(self._beside, beside):
             with suppress(sqlite3.Error):  # in a transaction; the next statement tries again
                 self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")  # into the file, which nobody has taken
             raise _refusal(LOG_MOVED)
@@ -93,6 +98,11 @@ def _refusal(code: str) -> sqlite3.OperationalError:
     error = sqlite3.OperationalError("the database's file, or its log, is no longer at its path")
     error.sqlite_errorname = code
     return error
+
+
+def _differ(known: Sequence[FileId], found: Sequence[FileId]) -> bool:
+    """Say whether one that was there is gone, or is another one now."""
+    return any(was not in (None, now) for was, now in zip(known, found, strict=True))
 
 
 def _file_at(path: str) -> FileId:
