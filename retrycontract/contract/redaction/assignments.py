@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import cast
 
 from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, compiled, has_digit
@@ -26,7 +27,7 @@ from retrycontract.contract.redaction.field_names import (
     word_set,
 )
 from retrycontract.contract.redaction.likeness import LONG_WORD, LONGEST_SAID
-from retrycontract.contract.redaction.literals import Literal, is_secret_literal
+from retrycontract.contract.redaction.literals import Literal, is_quoted_secret, is_secret_literal
 from retrycontract.contract.redaction.randomness import counts_or_refers, without_sums
 from retrycontract.contract.redaction.scan_copies import FOREIGN
 from retrycontract.contract.redaction.targets import find_parallel, read_targets
@@ -159,7 +160,8 @@ def _is_verb(text: str, find: Found) -> bool:
     name, operator, end = find[1], find[3], find.span(0)[1]
     word = text[end : end + 40].lstrip().partition(" ")[0]
     is_role = operator == ":" and find[2].endswith(" ")  # `Pass :meth:`
-    return is_role or "to" in operator or (name.isupper() and operator == ":" and word.isidentifier())
+    is_scope = operator == ":" and text[end : end + 1] == ":"  # `llvm::Pass::run`
+    return is_role or is_scope or "to" in operator or (name.isupper() and operator == ":" and word.isidentifier())
 
 
 # The word before another one, and what begins a test that passed.
@@ -185,7 +187,7 @@ def _assigned(
             Literal(long[2], *long.span(2), quoted=True), verdict, Assignment(name, "=", spaced, False), allowance
         ):
             yield SecretSpan(*long.span(2), verdict.mark)
-        for item in read_list(text, end + spaced + 1):
+        for item in filter(partial(is_quoted_secret, mark=verdict.mark), read_list(text, end + spaced + 1)):
             yield SecretSpan(item.start, item.end, verdict.mark)
         return
     said = operator[-1] in (" ", FOREIGN)

@@ -184,6 +184,10 @@ def _noisy(text: str) -> bool:
     return mixed(text) and (is_digest(body) or looks_random(body, at_least=14))
 
 
+def _no_kind_of_key(text: str) -> bool:
+    return mixed(text) and not text.startswith(("sk-ssh-", "sk-ecdsa-"))  # of SSH, kept on a piece of hardware
+
+
 def _has_both_cases(text: str) -> bool:
     return not text[3:].islower() and not text[3:].isupper()
 
@@ -205,7 +209,7 @@ CREDENTIALS: tuple[Detector, ...] = (
     anywhere("RETRYCONTRACT_KEY", "rc_", r"[0-9a-f]{8}_[\w-]{20,}"),
     prefixed("ANTHROPIC_KEY", "sk-ant-", r"[\w-]{16,}"),
     prefixed("OPENROUTER_KEY", "sk-or-", r"[\w-]{20,}"),
-    prefixed("OPENAI_KEY", "sk-", r"[\w-]{18,}", mixed),
+    prefixed("OPENAI_KEY", "sk-", r"[\w-]{18,}", _no_kind_of_key),
     Detector("OPENAI_KEY", r"[\w-]{10,}T3BlbkFJ[\w-]{10,}"),
     Detector("AWS_ACCESS_KEY",
              r"(?:^|[^A-Z0-9])((?:A[BGKNS]IA|ACCA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA)[A-Z0-9]{16})(?:[^A-Za-z0-9]|$)"),
@@ -294,7 +298,7 @@ CREDENTIALS: tuple[Detector, ...] = (
               "bkua_ CCIPAT_ figd_ figu_ dnkey- CFPAT- HRKU- PMAK- pul- phx_ phs_ rnd_ tskey- rootly_ tfp_ fio-u- ico- "
               "duffel_test_ duffel_live_ shippo_live_ shippo_test_ sm_aat_ sm_pat_ sm_sat_ tk-us- sgp_ slk_ lsv2_pt_ "
               "lsv2_sk_ sk-lf- authress_ access-sandbox- access-development- access-production- nvapi- jina_ vcp_ "
-              "vck_ zpka_ test_pub_ live_pub_ key_live_ key_test_ tgp_v1_ pcsk_ wandb_v1_ csk- napi_ nyk_v0_ rpa_ "
+              "vck_ zpka_ test_pub_ live_pub_ key_live_ key_test_ tgp_v1_ pcsk_ wandb_v1_ csk- nyk_v0_ rpa_ "
               "rzp_live_ rzp_test_ AVNS_ mdb_sa_sk_ polar_oat_ mob- sdk- sess- secret-token: dkea cfut_ "
               "cfat_ cfk_ ATTA apify_api_ dtn_ bb_live_ bb_test_ dp.audit. dp.scim.",
               r"[\w=-]{16,}", mixed),
@@ -302,6 +306,7 @@ CREDENTIALS: tuple[Detector, ...] = (
     Detector("API_KEY",
              r"(?:^|[^A-Za-z0-9])((?:sk_|rk_|r8_|e2b_|live_|test_|secret_|re_|fw_|fc-|pat_|key_|st\.|pk_live_)[\w=-]{16,})"
              r"(?:$|[^\w=(-])", _noisy),
+    prefixed("API_KEY", "napi_", r"[a-z0-9]{20,}", mixed),  # Node's own functions begin so, too
     prefixed("STRIPE_KEY", "sk_org_live_ sk_org_test_", r"[A-Za-z0-9]{10,}"),
     prefixed("DROPBOX_TOKEN", "sl. sl.u. sl.B", r"[\w-]{60,}", mixed),
     prefixed("ASANA_TOKEN", "0/ 1/ 2/", r"[0-9]{10,}(?:/[0-9]{10,})?:[0-9a-f]{32}"),

@@ -142,14 +142,15 @@ _TAILS = word_set(
 _DESCRIPTORS = word_set(
     "address alg algorithm alias allowed arn at attempts audience behavior behaviour budget cap changed class column "
     "cost count counts created date days default description dir directory domain duration email enabled encoding "
-    "endpoint env error exists expiration expires expiry field fields file filename format hint hints host id ids "
-    "in index input issuer kind label last length level lifetime limit limits link location manager max message "
-    "method min minutes missing mode modified name names note notes number options output owner param parameter path "
-    "paths permissions policy port position prefix price prompt properties property protected provider purpose rate "
-    "ref reference region required requirements requirement role rotated rotation rule rules scheme scope scopes "
-    "seconds selector server service size source stage start state stats status stdin step strategy strength style "
-    "suffix supply symbol term text_length threshold time timeout title topic total ttl type types updated uri url "
-    "urls usage used user username valid validation validator variable version visible window"
+    "encryption endpoint env error exists expiration expires expiry field fields file filename format hasher hashers "
+    "hint hints host id ids argtypes restype in index input issuer kind label last length level lifetime limit limits "
+    "link location manager max message mgr method min minutes missing mode modified name names note notes number "
+    "options output owner param parameter path paths permissions policy port position prefix price prompt properties "
+    "property protected provider purpose rate ref reference region required requirements requirement role rotated "
+    "rotation rule rules scheme scope scopes seconds selector server service size source stage start state stats "
+    "status stdin step strategy strength style suffix supply symbol term text_length threshold time timeout title "
+    "topic total ttl type types updated uri url urls usage used user username valid validation validator validators "
+    "variable version visible window"
 )  # fmt: skip
 # In front of `token`, these make it a unit of text or a place in a listing: `page_token`, `max_tokens`, `eos_token`.
 _TOKEN_UNITS = word_set(
@@ -169,8 +170,8 @@ _SECRET_IDS = frozenset({"accessid", "secretid"})
 # In front of `key`, these make it a place or a public thing.
 _PUBLIC_KEYS = word_set(
     "primary foreign sort partition cache public pub map row object s3 bucket idempotency dedup dedupe unique hash "
-    "group issue project lookup index range shard routing translation i18n message locale column config node react "
-    "dict json field registry item record entity document doc game hot short arrow answer foreignkey state"
+    "group issue project recv receive lookup index range shard routing translation i18n message locale column config "
+    "node react dict json field registry item record entity document doc game hot short arrow answer foreignkey state"
 )
 # The last word of a name whose random-looking value is a digest, an identifier or a body of text.
 _IDENTIFIERS = word_set(
@@ -187,7 +188,8 @@ KINDS = word_set(
     "basic bearer digest oauth oauth2 oidc saml jwt none null default enabled disabled on off yes no auto type "
     "undefined nil true false password token secret key apikey api_key header cookie session sessions anonymous "
     "public private hidden new test static final const let var async await function lambda return readonly import "
-    "expired invalid valid missing unauthorized forbidden active inactive strict lax local global remote user"
+    "expired invalid valid missing unauthorized forbidden active inactive strict lax local global remote user "
+    "md5 scram-sha-256 not_given"
 )
 # A rule for passwords begins so, where the password itself would stand: `Password: must be changed`.
 RULES = word_set(ascii_copy(

@@ -14,6 +14,7 @@ from retrycontract.contract.redaction.field_names import (
     Assignment,
     NameVerdict,
     is_secret_name,
+    judge,
     split_words,
     word_set,
 )
@@ -43,7 +44,7 @@ _COMPARISONS = frozenset({"==", "===", "!=", "!=="})
 # How a browser sends credentials, and where a Unix looks for accounts.
 _MODES = {"CREDENTIAL": ("same-origin", "include", "omit"), "PASSWORD": ("files", "compat", "systemd", "sss")}
 _VARIABLE = re.compile(r"\$[A-Za-z_]+")
-_NUMBER = re.compile(r"0x[0-9A-Fa-f]{1,8}")
+NUMBER = re.compile(r"0[xX][0-9A-Fa-f]{1,8}[uUlL]{0,3}")
 _WORD = WholePattern(rf"[A-Za-z?{FOREIGN}]*[a-z?{FOREIGN}][_-]?[A-Za-z?{FOREIGN}_-]*[.!]?|[A-Z]+[.!?]?|\W+")
 _RUN = re.compile(r"[A-Za-z0-9]{20,}")
 _PROSE = WholePattern(rf"(?:[A-Za-z_?{FOREIGN}]+[,.;:!?'-]*[ \t]+){{2,}}.*")
@@ -86,8 +87,8 @@ class Literal:
 
     @property
     def is_word_of_code(self) -> bool:
-        """Say whether the value is a kind, a switch or the like, such as `required`."""
-        return self.text.casefold() in KINDS
+        """Say whether the value is a kind, a switch or the like, such as `required`, or nothing but a sign or two."""
+        return self.text.casefold().rstrip("?") in KINDS or (len(self.text) < 3 and not self.text.isalnum())
 
     @property
     def is_noise(self) -> bool:
@@ -126,14 +127,15 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
         literal = Literal(bare, literal.start, literal.start + len(bare), quoted=False)
     text = literal.text
     if not verdict.mark:
-        is_magic = _NUMBER.fullmatch(text) and beside.name.casefold().endswith(
+        is_magic = NUMBER.fullmatch(text) and beside.name.casefold().endswith(
             "signature"
         )  # the signature of a kind of file
         if not verdict.weak or len(text) < SHORTEST_NOISE or is_magic:
             return False
         return literal.is_noise or literal.is_dense if allowance.weighs(text) else literal.is_mixed
     is_folder = beside.name.casefold().endswith("pwd") and text.startswith(("/", "~/", "./"))
-    if not text.strip() or is_folder or literal.is_word_of_code or literal.is_placeholder:
+    is_next = has_digit(beside.name) and text.rstrip(digits) == beside.name.rstrip(digits)  # `"password1", "password2"`
+    if not text.strip() or is_folder or is_next or literal.is_word_of_code or literal.is_placeholder:
         return False
     if text in _MODES.get(verdict.mark, ()) and (
         verdict.mark == "CREDENTIAL" or (beside.operator == ":" and beside.goes_on)
@@ -144,11 +146,13 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
     if literal.quoted:
         return is_quoted_secret(literal, verdict.mark) and not _only_names(literal, verdict.mark, beside)
     is_other = verdict.mark not in _ANYTHING_MARKS and _NO_TOKEN.fits(text)
-    if is_other or (_CODE.fits(text) and not literal.is_noise):
+    is_number = beside.operator != ":" and beside.spaced and beside.name.isupper() and NUMBER.fullmatch(text)
+    if is_other or is_number or (_CODE.fits(text) and not literal.is_noise):
         return False
-    if beside.operator in _COMPARISONS and text.isidentifier():
+    word = text.partition(")")[0]
+    if beside.operator in _COMPARISONS and word.isidentifier():
         # What is compared by its name is a variable.
-        text = text.rstrip(digits) if text.rstrip(digits) == beside.name.rstrip(digits) else text
+        text = word.rstrip(digits) if word.rstrip(digits) == beside.name.rstrip(digits) else word
         if not has_digit(text):
             return False
     elif beside.operator == ":" and beside.spaced:
@@ -156,10 +160,11 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
         if says or _TYPE_NAME.fits(text):
             return False
     # In program text a variable has the name of a secret; in settings such a word may be one.
-    word = text.partition(")")[0]
     is_constant = beside.spaced and word.isupper()
-    is_of_code = "=" in beside.operator and (beside.is_argument or is_constant or word != text)
-    if is_of_code and word.isidentifier() and not has_digit(word) and is_secret_name(word):
+    is_of_code = (beside.is_argument and is_constant) or (
+        "=" in beside.operator and (beside.is_argument or is_constant or word != text)
+    )
+    if is_of_code and word.isidentifier() and not has_digit(word) and (is_secret_name(word) or judge(word).descriptor):
         return False
     if beside.operator == "=>" and beside.is_argument and _VARIABLE.fullmatch(text):
         return False
@@ -199,7 +204,7 @@ def is_quoted_secret(literal: Literal, mark: str) -> bool:
 
 def _is_bare_secret(literal: Literal, mark: str, beside: Assignment) -> bool:
     text = literal.text
-    if len(text) < 3 or text.casefold() in beside.name.casefold():
+    if len(text) < 3 or text.casefold().replace("-", "_") in beside.name.casefold():
         return False
     digit = has_digit(text)
     if mark in _ORDINARY_MARKS:

@@ -20,19 +20,8 @@ _NAMING = ("name", "key", "field", "header", "variable", "var", "env", "param", 
            "label", "varname", "env_name", "setting", "option", "question")  # fmt: skip
 _VALUES = ("value", "val", "default", "secret_value", "v", "contents", "answer", "new_value", "newvalue", "current")
 # What is changed is named, and its new value stands beside.
-_CHANGED = (
-    "variable",
-    "var",
-    "env",
-    "env_name",
-    "varname",
-    "setting",
-    "field",
-    "key",
-    "param",
-    "parameter",
-    "property",
-)
+_CHANGED = ("variable", "var", "env", "env_name", "varname", "setting", "field", "key", "param", "parameter",
+            "property")  # fmt: skip
 _NEW = ("to", "new", "set_to", "set")
 _CHANGEABLE = frozenset({"PASSWORD", "SECRET", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY"})
 _MANIFEST = ("data", "stringdata")
@@ -380,9 +369,13 @@ def _is_data(text: str) -> bool:
     return text.lstrip("\"'` \t\r\n\\")[:1] in ("{", "[")
 
 
+_BETWEEN_QUOTES = re.compile(r"[.,;:)]? \S.*|\S+ .* ", re.DOTALL)  # words of a sentence that quotes
+
+
 def _is_secret(literal: Literal, mark: str, *, is_data: bool) -> bool:
     text = literal.text
-    if not text.strip() or literal.is_placeholder or literal.is_word_of_code or text.startswith(MARK):
+    is_between = not text.strip() or text.startswith(MARK) or _BETWEEN_QUOTES.fullmatch(text)
+    if is_between or literal.is_placeholder or literal.is_word_of_code:
         return False
     if mark in ("PIN", "CVV", "OTP", "SSN"):
         return text.isdigit() and 3 <= len(text) <= 12

@@ -18,7 +18,7 @@ from retrycontract.contract.redaction.likeness import (
     certain,
     is_plainly_secret,
 )
-from retrycontract.contract.redaction.literals import Literal
+from retrycontract.contract.redaction.literals import NUMBER, Literal
 from retrycontract.contract.redaction.scan_copies import FOREIGN
 from retrycontract.contract.redaction.values import read_literal
 
@@ -90,6 +90,8 @@ def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[Se
         if mark == "PASSWORD" and (head is not _BARE or find[1] not in ("pass", "passes", "passed")):
             start = find.span(group)[0]
             word = _WORD.match(text, start)
+            if word and head is _BARE and "_" in find[1] and find[1].isupper() and NUMBER.fullmatch(word[0]):
+                continue  # `#define TLS1_CK_PSK 0x0300008A`
             if word and is_plainly_secret(word[0], mark):
                 allowance.spend(start)
                 yield SecretSpan(start, start + len(word[0].rstrip(ENDS)), mark)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan
+from retrycontract.contract.redaction.field_names import KINDS
 from retrycontract.contract.redaction.literals import Literal
 from retrycontract.contract.redaction.randomness import decode_base64, looks_random
 
@@ -14,7 +15,7 @@ _HEADER = Head(
     r"((?:(?:bearer|basic|token|digest|apikey|api-key|negotiate|ntlm|oauth|key|flyv1|jwt)[ \t:]+)?)"
     r"([^\s\"'`<>(),;][^\s\"'`<>]*)"
 )
-_CALLED = re.compile(r"[a-z_]+(?:\.[A-Za-z_]+)+\(")
+_CALLED = re.compile(r"[a-z_]+(?:\.[A-Za-z_]+)*\(|(?:[\w.]+\.)?[A-Z][A-Za-z]+\[")
 _BEARER = Head(r"(?i)\b(bearer|flyv1|token)[ \t]+([A-Za-z0-9][\w.~+/=-]{7,})")
 _BASIC = Head(r"(?i)\bbasic[ \t]+([A-Za-z0-9+/_-]{8,}={0,2})")
 _COOKIE = Head(r"(?i)\bcookie[\"'\\]{0,3}\s{0,4}[:,]\s{0,4}[\"'\\]{0,3}(\w[^=\s\"';]*=[^\n\r\"'`]+)")
@@ -66,6 +67,8 @@ POSITIONAL = (
     _WIFI,
 )
 
+# As documentation has it behind `user:`, brackets around it or not.
+_DOCUMENTED = KINDS | {"pass", "passwd", "pwd"}
 _HOST, _PORT = re.compile(r"(?i)(?:local)?host|[\w-]+(?:\.[\w-]+)+"), re.compile(r"[0-9]{2,5}")
 # Letters alone are a credential behind a scheme such as `Bearer` if so many of them make no word.
 LEAST_RANDOM = 12
@@ -76,6 +79,8 @@ def find_authorizations(text: str, allowance: Allowance) -> Iterator[SecretSpan]
     for find in _HEADER.telling(text, allowance):
         literal = _group(find, 2, trailing=",;)}]\\")
         certain = literal.telling or (find[1] and looks_random(literal.text, at_least=LEAST_RANDOM))
+        if literal.text == "realm=":  # which says where the credentials are for, in quotes
+            continue
         if not find[1] and _CALLED.match(literal.text):  # `authorization = request.headers.get(…)`
             continue
         if certain and not literal.is_placeholder:
@@ -128,7 +133,8 @@ def _userinfo(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpa
         literal = _group(find, group, quoted=True)
         if not literal.text or literal.is_placeholder or (group == 2 and not literal.is_noise):
             continue
-        if find[2].casefold() in ("user", "username") and literal.is_word_of_code:  # as documentation has it
+        user, word = (part.strip("[]").casefold() for part in (find[2], literal.text))
+        if user in ("user", "username") and word in _DOCUMENTED:
             continue
         if (
             group == 3 and _HOST.fullmatch(find[2]) and _PORT.fullmatch(literal.text)
