@@ -15,6 +15,7 @@ from typing import Any
 from retrycontract.contract import pointers
 from retrycontract.contract.advice import propose
 from retrycontract.contract.checks import keywords, unions
+from retrycontract.contract.checks.beside import Beside
 from retrycontract.contract.checks.composition import (
     InstancePlace,
     lookup,
@@ -31,7 +32,7 @@ from retrycontract.contract.explaining.explanations import Key, key_of
 from retrycontract.contract.explaining.parts import StepBudget, StepsSpentError
 from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.outputs.json_text import depth_fault
-from retrycontract.contract.redaction.sanitizer import ValueSanitizer, told_by_list
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.engine_errors import EngineError, EnginePaths, Kind, Path
 from retrycontract.contract.tool import CompiledSchema
 
@@ -183,22 +184,12 @@ class Reader:
         self._may_advise, self._explained = advises, 0
         self._index, self._paths = compiled.index, EnginePaths(value)
         self._marked = marked
-        self._told = dict[tuple[str | int, ...], frozenset[int]]()  # by the place of a list
+        self._beside = Beside(value, sanitizer)
 
     def _marked_at(self, path: Path) -> Collection[str]:
-        """Add the item of a list to what is marked where its neighbours tell that it is secret: it is shown alone."""
-        if not path or not isinstance(path[-1], int):
-            return self._marked
-        place, position = tuple(path[:-1]), path[-1]
-        if place not in self._told:
-            around, items = None, self._value
-            for step in place:
-                around, items = items, items[step]
-            holder, name = (around, str(place[-1])) if isinstance(around, dict) else ({}, "")
-            self._told[place] = told_by_list(items, holder, name, self._sanitizer)
-        if position not in self._told[place]:
-            return self._marked
-        return frozenset((*self._marked, pointers.from_tokens(path)))
+        """Add to what is marked what its neighbours tell to be secret: the value is shown alone."""
+        told = self._beside.told_at(tuple(path))
+        return frozenset((*self._marked, *told)) if told else self._marked
 
     @property
     def _advises(self) -> bool:

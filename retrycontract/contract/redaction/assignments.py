@@ -62,7 +62,8 @@ _NAME = re.compile(r"[\w.$@-]*")
 NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$@-"
 _LEADS = ("", "export", "set", "arg", "env", "const", "let", "var", "string", "declare -x")
 OPENING = frozenset((*QUOTES, "\\"))
-SELECTED = ("\"]'", "']\"", "\\\"]'", "']`", '"]`')  # `page.fill('input[name="password"]', "…")`
+BARE_SELECTED = ("]'", ']"')  # `page.type("input[type=password]", "…")`
+SELECTED = (*BARE_SELECTED, "\"]'", "']\"", "\\\"]'", "']`", '"]`')  # `page.fill('input[name="password"]', "…")`
 QUOTES_BEFORE_COMMA = ('"', "'", "`", '\\"')
 
 
@@ -181,7 +182,7 @@ def _assigned(
             return
         end, operator = place
     spaced = text[end : end + 1] in (" ", "\t") or closers.endswith((" ", "\t"))
-    if verdict.mark and text.startswith("[", end + spaced):
+    if verdict.mark and text.startswith("[", end + spaced) and not text.startswith("[]", end + spaced):
         long = _LONG_STRING.match(text, end + spaced) if "=" in operator else None
         if long and is_secret_literal(
             Literal(long[2], *long.span(2), quoted=True), verdict, Assignment(name, "=", spaced, False), allowance
@@ -194,13 +195,18 @@ def _assigned(
     literal = read_block(text, end) or read_literal(
         text, end, in_query=text[start - 1 : start] in ("?", "&", "#"), within=LONGEST_SAID if said else None
     )
-    if literal and operator == "," and not _between_quotes(closers, literal, verdict.mark):
+    is_selector = closers.strip() not in BARE_SELECTED or text[start - 1 : start] == "="
+    if literal and operator == "," and not (is_selector and _between_quotes(closers, literal, verdict.mark)):
         literal = _given(text, find, literal, verdict.mark)
     if literal is None or (operator == ":" and literal.quoted and _opens_block(text, find, literal)):
         return
     is_foreign = FOREIGN in literal.text or FOREIGN in operator
     holds = _HOLDS_WORD.search
-    if is_foreign and not literal.quoted and not (holds(literal.text) and holds(without_sums(literal.text))):
+    # Of a password some letters may be of another script, of a rule most are.
+    bare = literal.text.replace(FOREIGN, "")
+    is_mixed = 2 * len(bare) >= len(literal.text) and operator in ("=", ":") and "(" not in bare
+    held = bare if is_mixed else literal.text
+    if is_foreign and not literal.quoted and not (holds(held) and holds(without_sums(held))):
         return  # `パスワードは8文字以上`: a rule
     if said:
         long_word = literal.quoted and " " not in literal.text and len(literal.text) >= LONG_WORD

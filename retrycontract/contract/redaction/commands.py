@@ -35,7 +35,7 @@ _FLAGS = {
     "(?:lftp|ncftp)": "-u[ \\t]*[^\\s,]+,",
     "(?:sqlcmd|osql|bcp|isql|tsql)": "-P", "az[ \\t]+keyvault[ \\t]+secret[ \\t]+set": "--value[= \\t]",
     "aws[ \\t]+ssm[ \\t]+put[-_]parameter[ \\t][^\\n|;]*?--type[= \\t]+[\"']?SecureString": "--value[= \\t]",
-    "openssl[ \\t]+(?:enc|aes-?[\\w-]+)": "-k", "openssl": "-pass(?:in|out)?[ \\t]+pass:",
+    "openssl[ \\t]+(?:enc|aes-?[\\w-]+)": "-[kK]", "openssl": "-pass(?:in|out)?[ \\t]+pass:",
     "openssl[ \\t]+passwd": "-(?:[156]|apr1)(?:[ \\t]+-salt[ \\t]+\\S+)?",
     "ssh-keygen": "-[NP]",
     "(?:rabbitmqadmin|ncftp\\w+|hydra|beeline|cypher-shell|conan|certutil|xcrun[ \\t]+altool)": "-p",
@@ -54,7 +54,9 @@ _FLAGS = {
     "llm[ \\t]+keys[ \\t]+set": "--value[= \\t]",
     "pulumi[ \\t]+config[ \\t]+set": "--secret[ \\t]+[\\w:.-]+[ \\t]",
     "(?:smbclient|rpcclient|winexe|net[ \\t]+(?:rpc|ads))": "(?:-U[ \\t]*|--user[= \\t])[\"']?[^\\s%]+%",
-    "xfreerdp": "/p:",
+    "xfreerdp": "/p:", "(?:doveadm[ \\t]+pw|add-user\\.(?:sh|bat)|check_\\w+|register_new_\\w+|hdbsql|racadm)": "-p",
+    "slappasswd": "-s", "(?:kadmin(?:\\.local)?|irssi)": "-w", "(?:kdb5_util|security[ \\t]+import)": "-P",
+    "openssl[ \\t]+dgst": "hexkey:", "qpdf": "--encrypt", "curl": "(?:--cert|-E)[ \\t]+[^\\s:]+:",
 }  # fmt: skip
 # Commands that take it as a word of its own, behind others.
 _PLACED = (
@@ -89,6 +91,9 @@ _PLACED = (
     r"dotnet[ \t]+user[-_]secrets[ \t]+set[ \t]+(?:-\S+[ \t]+[^\s-]\S*[ \t]+)*(?:\"[^\"\n]+\"|[^\s-]\S*)[ \t]+",
     r"doppler[ \t]+secrets[ \t]+set[ \t]+\w+[ \t]+",
     r"(?:fly|flyctl|supabase)[ \t]+secrets[ \t]+set[ \t]+[\w-]+=",
+    r"(?:radtest|ipmitool[ \t][^\n|;]*?set[ \t]+password|dscl[ \t][^\n|;]*?-passwd)[ \t]+\S+[ \t]+",
+    r"(?:ejabberdctl|prosodyctl)[ \t]+(?:register|adduser|change_password)[ \t]+\S+[ \t]+\S+[ \t]+",
+    r"bundle[ \t]+config[ \t]+(?:set[ \t]+)?(?:--\w+[ \t]+)*[\w.-]+[ \t]+[\w.-]+:",
     r"vault[ \t]+(?:kv[ \t]+)?put[ \t]+(?:-\S+[ \t]+)*[^\s=]+[ \t]+[\w-]+=",
 )
 # Those that take it without a flag, and words that do within one.
@@ -145,7 +150,9 @@ _READERS = (
     r"(?:sudo[ \t]+(?:-\w+[ \t]+)*(?:-S|--stdin)\b"
     r"|(?:sudo[ \t]+)?(?:chpasswd|passwd|smbpasswd|cryptsetup|kinit|vncpasswd|su|ansible-vault[ \t]+encrypt_string)\b"
     r"|[a-z][\w-]*[ \t][^\n|;<]*?(?:--passw(?:or)?d-(?:on-)?stdin|--with-token)\b|gpg2?[ \t][^\n|;<]*?--passphrase-fd"
-    r"|(?:gh|wrangler)[ \t]+secret[ \t]+(?:set|put)\b|(?:docker|podman)[ \t]+secret[ \t]+create\b"
+    r"|(?:npx[ \t]+)?(?:gh|wrangler)[ \t]+secret[ \t]+(?:set|put)\b|(?:docker|podman)[ \t]+secret[ \t]+create\b"
+    r"|vercel[ \t]+env[ \t]+add\b|hdiutil[ \t][^\n|;<]*?-stdinpass|zfs[ \t]+load-key|keepassxc-cli\b"
+    r"|elasticsearch-keystore[ \t]+add\b|read[ \t]+-\w*s\w*[ \t]"
     r"|gcloud[ \t]+secrets[ \t][^\n|;<]*?--data-file=-|pass[ \t]+insert\b)"
 )
 _READER = Head(rf"\b{_READERS}")

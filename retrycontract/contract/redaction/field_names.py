@@ -73,7 +73,7 @@ _MARKS: dict[str, str] = {
     # Other languages stand here without their accents; those of other scripts in `foreign_words`.
     "PASSWORD": "password passwords passwd passwds pwd pass pw passphrase passcode storepass keypass masterpassword "
     # Slips of the keyboard, and names of Wi-Fi and of PAM.
-    "pasword passowrd passwrd paswword passwort pswd psswd passwor wifikey wlankey wpakey authtok pword "
+    "pasword passowrd passwrd paswword passwort pswd psswd passwor wifikey wlankey wlanschlussel wpakey authtok pword "
     "passwort passworter kennwort losungswort contrasena contrasenya contrasinal senha parola parolasi parolaniz parol "
     "motdepasse depasse mdp palavrapasse wachtwoord haslo hasla sifre sifresi sifreniz sifrem parool heslo jelszo "
     "jelszava losenord losenordet passord passordet adgangskode kodeord kodeordet salasana lozinka lozinku geslo "
@@ -83,7 +83,8 @@ _MARKS: dict[str, str] = {
     "toegangscode psk presharedkey wpapassphrase wpapsk keymaterial claveacceso clavedeacceso claveusuario "
     "clavedeusuario clavemaestra clavewifi claveadmin clavebd clavedb",
     "SECRET": "secret secrets mnemonic seedphrase recoveryphrase recoverycode recoverycodes backupcodes totpseed "
-    "securityanswer otpseed totpsecret otpsecret totpkey mfaseed geheimnis segreto segredo",
+    "jwtkey passwordsalt securityanswer otpseed totpsecret otpsecret totpkey mfaseed geheimnis segreto "
+    "segredo",
     "TOKEN": "token bearer csrf xsrf csrftoken authtoken accesstoken refreshtoken idtoken accesstokens "
     "refreshtokens authtokens apitokens authcode authcookie jeton",
     "API_KEY": "apikey apikeys xapikey appkey applicationkey consumerkey servicekey subscriptionkey functionskey "
@@ -109,7 +110,7 @@ _SECRET_WORDS = {word: mark for mark, words in _MARKS.items() for word in words.
 _WHOSE = (
     "db database user usr root login admin my mysql sql postgres mongo redis smtp imap ftp sftp ldap mail email "
     "sudo su wifi wlan vpn web http app api account acct client server sys system svc service host proxy bind cert key "
-    "keystore trust truststore jks vault rabbit amqp mqtt default temp tmp new old current cur master main test "
+    "dn keystore trust truststore jks vault rabbit amqp mqtt default temp tmp new old current cur master main test "
     "dev prod remote local"
 )
 _SECRET_WORDS |= {f"{whose}{word}": "PASSWORD" for whose in _WHOSE.split() for word in ("pass", "pw", "pword", "passw")}

@@ -34,7 +34,7 @@ _NAMED_ELEMENT = Head(
 )
 _ELEMENT_PAIR = Head(
     rf"(?i)<[\w:-]*(?:name|key)>\s*({SECRET_NAME})\s*</[^<>]*>\s*(?:<[\w:-]*(?:type|description)>[^<>]*</[^<>]*>\s*)?"
-    r"<[\w:-]*(?:value|string)>\s*([^<>\s][^<>]*)</"
+    r"<[\w:-]*(?:value|string)(?:[ \t][^<>]*)?>\s*([^<>\s][^<>]*)</"
 )
 # The attributes of an element that name and hold, in either order and with others between.
 _NAMING = rf"\s(?:name|key|id|type)=[\"']({SECRET_NAME})[\"']"

@@ -5,26 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, has_digit
+from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, compiled, has_digit
 from retrycontract.contract.redaction.field_names import SECRET_NAME, is_secret_name, judge
 from retrycontract.contract.redaction.literals import Literal, is_quoted_secret
 from retrycontract.contract.redaction.values import read_literal
 
 _QUOTE = r"(?:[@$bBrRuULNEe]?[\"'`])"
-_STRING = r"(?:[bru]?\"[^\"\n]*\"|[bru]?'[^'\n]*')"
+_STRING = r"(?:[bru]?\"[^\"\n]*\"|[bru]?'[^'\n]*')(?:\.\w+\(\))?"
 # Behind a host and a user, behind a user or a network, behind what is signed; and as the first that is given.
 _THIRD = (
-    r"(?:mysqli_connect|mysqli|mysql_(?:real_)?connect|(?:pymysql|MySQLdb|ssh|client)\.connect|DBI->connect|getConnection|PDO|PlainAuth|create_user"
-    r"|create_superuser|FTP|ssh2_auth_password|ldap_bind|ftp_login|odbc_connect|pg_auth)"
+    r"(?:mysqli_connect|mysqli|mysql_(?:real_)?connect|(?:\w+[.:])?connect|DBI->connect|getConnection|PDO|PlainAuth"
+    r"|create_user|create_superuser|FTP|odbc_connect|pg_auth|Minio|Sequelize|newInstance|database|imap_open)"
 )
-_SECOND = r"(?:NetworkCredential|NetworkCredential\]::new|PSCredential|WiFi\.begin|HttpBasicAuth|BasicCredentials)"
-_SIGNING = r"jwt\.(?:sign|encode|verify|decode)\([^()\n]*?[\w})]\s*,\s*|createHmac\(\s*_STRING\s*,\s*"
-_FIRST = r"(?:hmac\.new|bcrypt\.hash(?:pw|Sync)?|generate_password_hash|make_password|password_hash|scrypt\.hash)"
+_SECOND = (
+    r"(?:NetworkCredential|NetworkCredential\]::new|PSCredential|WiFi\.begin|HttpBasicAuth|BasicCredentials|Connection"
+    r"|(?:simple_)?bind_s|PlainTextAuthProvider|username_pw_set|OAuthHandler|(?:cx_Oracle|oracledb)\.connect"
+    r"|Credentials(?:\.basic|::new)|basic_auth|authorization_basic|ldap_bind|ssh2_auth_password|ftp_login"
+    r"|X509Certificate2|PasswordSignIn(?:Async)?|algoliasearch|openssl_(?:en|de)crypt|aes_(?:en|de)crypt|authenticate"
+    r"|sp_addlogin)"
+)
+_SIGNING = (
+    rf"jwt\.(?:sign|encode|verify|decode)\([^()\n]*?[\w}})]\s*,\s*|(?:createHmac|pbkdf2_hmac)\(\s*{_STRING}\s*,\s*"
+    rf"|hash_hmac\(\s*{_STRING}\s*,[^,()\n]+,\s*|pgp_sym_(?:en|de)crypt\([^,()\n]+,\s*|(?:CreateAsync)\([^,()\n]+,\s*"
+    rf"|\bClient\(\s*[\"']AC[0-9a-f]{{32}}[\"']\s*,\s*|\bcredentials\((?:\s*{_STRING}\s*,){{3}}\s*"
+    rf"|\b(?:remote(?:Secure)?|postgresql|mysql|mongodb)\((?:\s*{_STRING}\s*,){{3,4}}\s*|\bs3\((?:\s*{_STRING}\s*,){{2}}\s*"
+)
+_FIRST = (
+    r"(?:hmac\.new|bcrypt\.hash(?:pw|Sync)?|generate_password_hash|make_password|password_hash|scrypt(?:\.hash|Sync)"
+    r"|pbkdf2(?:Sync)?|PBEKeySpec|Hash::make|(?:GenerateFromPassword|SymmetricSecurityKey)\([\w\[\].]{0,30}|(?:un)?protect)"
+)
 _TAKEN = (
     Head(rf"(?i)\b{_THIRD}\(\s*(?:[\w&*.$]+\s*,\s*)?{_STRING}\s*,\s*(?:[0-9]+\s*,\s*)?{_STRING}\s*,\s*({_QUOTE})"),
-    Head(rf"(?i)\b{_SECOND}\(\s*{_STRING}\s*,\s*({_QUOTE})"),
-    Head(rf"(?i)\b(?:{_SIGNING.replace('_STRING', _STRING)})({_QUOTE})"),
-    Head(rf"(?i)\b{_FIRST}\(\s*({_QUOTE})"),
+    Head(
+        rf"(?i)\b{_SECOND}(?:\(\s*|[ \t]+)(?:[\w&*.$>-]+\s*,\s*)?{_STRING}\s*,\s*(?:Some\()?({_QUOTE})"
+        rf"|\b(?-i:connect)\(\s*{_STRING}\s*,\s*({_QUOTE})[^\"'\n]+[\"']\s*,\s*[\"']\w+://"
+    ),
+    Head(rf"(?i)\b(?:{_SIGNING})({_QUOTE})"),
+    Head(rf"(?i)\b{_FIRST}(?:\(\s*|[ \t]+)({_QUOTE})|({_QUOTE})[^\"'`\n]{{6,80}}[\"']\.toCharArray\(\)"),
+    Head(r"(?i)\b(?:btoa|b64encode)\(\s*b?([\"'])[^\"':\n]{1,60}:[^\"'\n]"),
 )
 _COMPARED = Head(rf"(?i)([\"'])[^\"'`\n]+[\"'][ \t]*[=!]==?[ \t]*(?:[\w$]+\.)*({SECRET_NAME})")
 SHORTEST = 6
@@ -34,7 +52,11 @@ _PASSWORDS = frozenset({"PASSWORD", "SECRET"})
 def find_taken(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `mysqli_connect("host", "ana", "…")`, `jwt.sign(claims, "…")` and `hmac.new(b"…")`."""
     for find in head.telling(text, allowance):
-        literal = read_literal(text, find.span(1)[0])
+        start = max(find.span(group)[0] for group in range(1, compiled(head.pattern).groups + 1))
+        literal = read_literal(text, start)
+        if literal and head is _TAKEN[-1]:  # `user:…`
+            user = len(literal.text.partition(":")[0]) + 1
+            literal = Literal(literal.text[user:], literal.start + user, literal.end, quoted=True)
         if literal and literal.quoted and _is_secret(literal):
             yield SecretSpan(literal.start, literal.end, "PASSWORD")
 

@@ -17,8 +17,9 @@ from retrycontract.contract.redaction.values import QUOTES, closing_quote, read_
 
 # The member that names, and the members that then hold the secret; all are compared in small letters.
 _NAMING = ("name", "key", "field", "header", "variable", "var", "env", "param", "parameter", "property", "attribute",
-           "label", "varname", "env_name", "setting", "option", "question")  # fmt: skip
-_VALUES = ("value", "val", "default", "secret_value", "v", "contents", "answer", "new_value", "newvalue", "current")
+           "label", "varname", "env_name", "setting", "option", "question", "parameterkey", "optionname")  # fmt: skip
+_VALUES = ("value", "val", "default", "secret_value", "v", "contents", "answer", "new_value", "newvalue", "current",
+           "parametervalue")  # fmt: skip
 # What is changed is named, and its new value stands beside.
 _CHANGED = ("variable", "var", "env", "env_name", "varname", "setting", "field", "key", "param", "parameter",
             "property")  # fmt: skip
@@ -61,7 +62,10 @@ def spellings_of(name: str) -> tuple[str, str, str]:
 _TELLING = {
     *_NAMING, *_ALSO_NAMING, *_POINTING, *_COLUMNS, *_QUERIES, *_PROMPTS, *_FILES, *_RUN, "kind", "op"
 }  # fmt: skip
-_SPELLINGS = frozenset(spelling for name in _TELLING for spelling in spellings_of(name))
+_SPELLINGS = frozenset(spelling for name in _TELLING for spelling in spellings_of(name)) | {
+    "ParameterKey",
+    "OptionName",
+}
 
 
 def paired_values(members: dict[Any, Any], shown: Callable[[Any], str]) -> dict[Any, str | tuple[str | None, ...]]:

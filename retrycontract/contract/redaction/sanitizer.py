@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection
 from copy import copy
 from functools import _lru_cache_wrapper, lru_cache
 from typing import Any
@@ -21,11 +21,11 @@ from retrycontract.contract.redaction.previews import (
     render_number,
     visible,
 )
-from retrycontract.contract.redaction.scanner import BALANCED, MOST_ARGUMENTS, STRICT, Scanner
+from retrycontract.contract.redaction.scanner import BALANCED, STRICT, Scanner
 from retrycontract.contract.redaction.schema_marks import HIDDEN, SchemaMarks
-from retrycontract.contract.redaction.walk import LONGEST_CACHED, Cut, Redactor, program_of, strings_in
+from retrycontract.contract.redaction.walk import LONGEST_CACHED, Cut, Redactor, strings_in
 
-__all__ = ["ValueSanitizer", "elide_middle", "has_redaction", "told_by_list", "visible"]
+__all__ = ["ValueSanitizer", "elide_middle", "has_redaction", "visible"]
 
 # A container's preview may be this many times as long as a string's.
 CONTAINER_SHARE = 4
@@ -213,25 +213,6 @@ _redacted_name = lru_cache(maxsize=512)(Scanner.redact)
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def told_by_list(
-    items: Sequence[Any], around: Mapping[str, Any], name: str, sanitizer: ValueSanitizer
-) -> frozenset[int]:
-    """Give the positions of the texts whose neighbours tell that they are secret, as words of a command line do.
-
-    `around` is the object whose member of that name the list is; another of its members may be the program.
-    """
-    # Of a list that is longer no command line is read.
-    if not sanitizer.redacts_secrets or len(items) > MOST_ARGUMENTS or not any(type(item) is str for item in items):
-        return frozenset()
-    program, words = program_of({**around, name: items})
-    holder = {program: words, name: list(items)} if program and program != name else {name: list(items)}
-    shown = list(sanitizer.redact(holder).values())[-1]
-    return frozenset(
-        place for place, item in enumerate(items)
-        if type(item) is str and shown[place] != item and shown[place] != sanitizer.redact(item, f"/{name}/{place}")
-    )  # fmt: skip
 
 
 def has_redaction(value: Any) -> bool:

@@ -26,9 +26,9 @@ _POINTS: Final = f"utf-32-{sys.byteorder[0]}e"
 MOST_REPLACED, FEW_REPLACED = 24, 4  # different characters that are replaced one after the other
 
 # Nobody sees these, so they may stand inside a token or a name: controls, soft hyphens, joiners, marks of direction,
-# fillers, selectors, tags, and accents that combine with the letter before.
+# fillers, selectors, tags, accents that combine with the letter before, and the caret that shows where it is wrong.
 _UNSEEN = frozenset(map(chr, chain(
-    range(0x09), range(0x0E, 0x20), (0x7F, 0xAD, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFEFF, 0xFFA0),
+    range(0x09), range(0x0E, 0x20), (0x2038, 0x7F, 0xAD, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFEFF, 0xFFA0),
     range(0x300, 0x370), range(0x483, 0x48A), range(0x180B, 0x1810), range(0x1AB0, 0x1B00), range(0x1DC0, 0x1E00),
     range(0x200B, 0x2010), range(0x202A, 0x202F), range(0x2060, 0x2070), range(0x20D0, 0x2100),
     range(0xFE00, 0xFE10), range(0xFE20, 0xFE30), range(0xFFF0, 0xFFFC), range(0xE0000, 0xE0200),

@@ -15,6 +15,7 @@ from retrycontract.contract.redaction import (
     known_calls,
     neighbours,
     pairs,
+    places,
     program_text,
     sentences,
     surroundings,
@@ -77,8 +78,7 @@ WIDE = 10 * REACH
 MOST_DECODED = 2
 
 # A list of more words than these, or a longer word in it, is no command line.
-MOST_ARGUMENTS = 1000
-LONGEST_WORD = 4096
+MOST_ARGUMENTS, LONGEST_WORD = 1000, 4096
 # So many are read in one go, so that the patterns are asked once for all of them.
 TOGETHER = 50
 COMMAND_LINES = Sieve((*commands.COMMAND_FINDERS, pairs.SETTINGS))
@@ -92,7 +92,8 @@ _FLAG = re.compile(r"(?:[\"']|-[ \t]+[\"']?)-[\w-]")
 _LINES = Head(r"(?m)(?:^[ \t]*-[ \t]+\S[^\n]*\n?){2,}")
 _WORD_OF_LINE = re.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
 
-_READERS = assignments, pairs, neighbours, sentences, file_forms, surroundings, program_text, known_calls, tables
+_READERS = (assignments, pairs, neighbours, sentences, file_forms, surroundings, program_text, known_calls, places,
+            tables)  # fmt: skip
 CONTEXT = (*(finder for each in _READERS for finder in each.FINDERS), *commands.COMMAND_FINDERS, MANIFESTS)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 
 from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
-from retrycontract.contract.redaction.field_names import SECRET_NAME, judge
+from retrycontract.contract.redaction.field_names import NAME_WORDS, SECRET_NAME, judge
 from retrycontract.contract.redaction.likeness import (
     ENDS,
     LONG_WORD,
@@ -23,20 +23,30 @@ from retrycontract.contract.redaction.scan_copies import FOREIGN
 from retrycontract.contract.redaction.values import read_literal
 
 # Sentences that say more between the name and the value than a verb.
-_BELONGING = "for|of|you|we|to|fur|de|del|della|du|des|do|da|dos|voor|van"
-_TOLD = r"(?:is|was|ist|est|es|e|jest|lautet):?(?:[ \t]+(?:also|now|still|currently))?"
+_BELONGING = "for|of|you|we|to|fur|de|del|della|du|des|do|da|dos|voor|van|till|til|k|ke|od|na|za"
+_TOLD = r"(?:is|was|ist|est|es|e|jest|lautet|ar|je|este|er|on|adalah):?(?:[ \t]+(?:also|now|still|currently))?"
 _WHOSE = Head(
     rf"(?i)({SECRET_NAME})[ \t]*(?:(?:[ \t](?:(?:is|was)[ \t]+\w+[ \t]+)?(?:{_BELONGING})(?:[ \t]+[\w.@'/:-]+)+"
     rf"|[(\[][^()\[\]\n]*[)\]]|,[ \t]which|[ \t](?:for|of)[^\n:=]*\([^()\n]*\))"
-    rf"(?:[ \t]*(?::(?:[ \t]*\r?\n)?|=)|[ \t]+{_TOLD})|[ \t](?:do|dla)(?:[ \t]+[\w.-]+)+[ \t]+to:?)[ \t]+"
+    rf"(?:[ \t]*(?::(?:[ \t]*\r?\n)?|=)|[ \t]+{_TOLD})|[ \t](?:do|dla)(?:[ \t]+[\w.-]+)+[ \t]+to:?"
+    r")[ \t]+"
 )
+# With a few words, a question or a comment between; begun at the word itself, since the states of RE2 add up.
+_NAME = rf"\b((?:{NAME_WORDS})[\w-]*)"
+_ASIDE = Head(
+    rf"(?i){_NAME}(?:(?:[ \t]+\w+){{1,4}}[ \t]+(?:este|adalah|la)|[ \t]*\((?:currently|now|was|old)"
+    r"|[ \t]*\?\s*(?:\[[^\]\n]*\][ \t]*)?(?:[\w.]{1,20}:|it'?s|it is|-))[ \t]+"
+)
+_COMMENTED = Head(rf"(?i){_NAME}[^\n#]{{0,60}}#[ \t]*(?:was|is|old|currently|formerly):?[ \t]+")
+_FOREIGN_WORDS = Head(rf"(?i){_NAME}(?:[ \t]+\w*{FOREIGN}[\w{FOREIGN}]*){{1,4}}[ \t]*[:-][ \t]+")
 _SET_TO = Head(
-    rf"(?i)\b(?:set|change|changed|reset|update|updated)[ \t]+(?:[\w']+[ \t]+)?({SECRET_NAME})"
-    r"(?:[ \t]+from[ \t]+\S+)?[ \t]+(?:to|as):?[ \t]+"
+    rf"(?i)\b(?:set|change|changed|reset|update|updated)[ \t]+(?:[\w'.-]+[ \t]+){{0,4}}?({SECRET_NAME})"
+    r"(?:(?:[ \t]+from[ \t]+(\S+))?[ \t]+(?:to|as):?|[ \t]+from|[ \t]+and[ \t]+(?:set|change)[ \t]+it[ \t]+to)[ \t]+"
 )
 # With nothing but a blank or a slip between, `mit dem Passwort …`; and a user beside a password.
 _SAYING = (
-    rf"(?:is|still|now|also|ist|er|je|ni|ay|on|mi|e|adalah|[a-z]{{0,4}}{FOREIGN}[a-z{FOREIGN}]{{0,8}})[ \t]{{1,3}}"
+    r"(?:is|still|now|also|auf|en|a|in|till|naar|na|til|ist|er|je|ni|ay|on|mi|e|adalah"
+    rf"|[a-z]{{0,4}}{FOREIGN}[a-z{FOREIGN}]{{0,8}})[ \t]{{1,3}}"
 )
 # As far as to the first digit or sign with something behind it: all of a long word would take RE2 much longer.
 _MIXED = r"[^\s/\"'`]*?[0-9!#$%^&*+?~][^\s\"'`]"
@@ -46,6 +56,10 @@ _LOGIN = Head(
     r"(?i)\b(?:log(?:in|ging|ged)?|sign(?:ing|ed)?|anmelde\w*|melde dich)(?:[ \t]+(?:in|on))?"
     r"(?:[ \t]+(?:with|as|mit|als)|:)[ \t]+[^\s/]+"
     rf"(?:[ \t]?/[ \t]?|[ \t]+(?:and|with|und|mit)[ \t]+)({_MIXED})"
+    r"|\b(?:creds?|credentials|zugangsdaten|identifiants|credenciales|login)\b"
+    r"[ \t]*(?:are|sind|son|is|:)?[ \t]*[`\"']?[\w.@+-]+"
+    rf"[`\"']?[ \t]*/[ \t]*[`\"']?({_MIXED})|\bu(?:ser(?:name)?)?:[ \t]*\S+[ \t,;/]+p(?:ass|w|wd)?:[ \t]*({_MIXED})"
+    rf"|\b(?:unlock|decrypt|encrypt|open)\w*[ \t]+(?:\S+[ \t]+){{0,3}}?with[ \t]+({_MIXED})"
 )
 # The name in another script, which has become a short one, joined to the value: no blank parts words there.
 _JOINED = Head(
@@ -63,8 +77,8 @@ _PHRASE = Head(
 )
 # What is told before its name: `Use … as the password`.
 _FIRST_SAID = Head(
-    r"(?i)([^\s\"'`]*[0-9!#$%^&*+?~][^\s\"'`]*)[\"'`]?[ \t]+(?:is|as|als|comme|como|come|jako|when asked for)[ \t]+"
-    r"(?:(?:the|your|my|our|a|an|das|dein|mein|le|la|el|il|new|root|admin)[ \t]+){0,2}(?:pass(?:word|phrase|code)"
+    r"(?i)([^\s\"'`]*[0-9!#$%^&*+?~][^\s\"'`]*)[\"'`]?(?:[ \t]+(?:is|as|als|comme|como|come|jako|when asked for)"
+    r"|,[ \t]+(?:the|your|my|our|his|her))[ \t]+(?:[A-Za-z'-]+[ \t]+){0,3}?(?:pass(?:word|phrase|code)"
     r"|passwort|kennwort|mot de passe|contrasena|senha|wachtwoord|haslo)\b"
 )
 _FIRST_WORD = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9])(?!\w+://|[\w./-]+\.[a-z]{1,5}\Z)[^(){}<>\[\]=,/\\]{6,80}")
@@ -75,6 +89,8 @@ def find_told(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpa
     for find in head.all(text, allowance):
         start, end = find.span(0)
         yield from certain(find[1], read_literal(text, end, within=LONGEST_SAID), start, allowance)
+        if head is _SET_TO and find.span(2) != (-1, -1):  # the old one
+            yield from certain(find[1], Literal(find[2], *find.span(2), quoted=False), start, allowance)
 
 
 def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -82,6 +98,8 @@ def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[Se
     # So many are weighed and no more, for most are no secrets and would make no text too dense.
     for find in islice(head.all(text, allowance), allowance.most):
         group, mark = (2, judge(find[1]).mark) if head is _BARE else (1, "PASSWORD")
+        if head is _LOGIN:
+            group = next(each for each in range(1, 5) if find.span(each) != (-1, -1))
         if head is _JOINED:
             group = 1 if find.span(1) != (-1, -1) else 2
             if not alternates(find[group]):
@@ -128,7 +146,7 @@ def find_said_first(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
 FINDERS = (
     Finder.of(_SPOKEN, find_spoken),
     Finder.of(_PHRASE, find_phrases),
-    *(Finder.of(head, partial(find_told, head)) for head in (_WHOSE, _SET_TO)),
+    *(Finder.of(head, partial(find_told, head)) for head in (_WHOSE, _SET_TO, _ASIDE, _COMMENTED, _FOREIGN_WORDS)),
     *(Finder.of(head, partial(find_barely_told, head)) for head in (_BARE, _LOGIN, _JOINED)),
     Finder.of(_FIRST_SAID, find_said_first),
 )

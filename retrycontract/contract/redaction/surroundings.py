@@ -12,7 +12,8 @@ from retrycontract.contract.redaction.randomness import decode_base64, looks_ran
 
 _HEADER = Head(
     r"(?i)authori[sz]ation[\"'\\]{0,3}\s{0,4}[:=,]\s{0,4}[\"'\\]{0,3}"
-    r"((?:(?:bearer|basic|token|digest|apikey|api-key|negotiate|ntlm|oauth|key|flyv1|jwt)[ \t:]+)?)"
+    r"((?:(?:bearer|basic|token|digest|apikey|api-key|negotiate|ntlm|oauth|key|flyv1|jwt|splunk|geniekey|sso-key"
+    r"|bot|pat|ghost)[ \t:]+)?)"
     r"([^\s\"'`<>(),;][^\s\"'`<>]*)"
 )
 _CALLED = re.compile(r"[a-z_]+(?:\.[A-Za-z_]+)*\(|(?:[\w.]+\.)?[A-Z][A-Za-z]+\[")

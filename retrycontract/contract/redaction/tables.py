@@ -118,9 +118,9 @@ def find_in_tables(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         end = behind.start() if behind else start + len(header)
         cell = text[max(before + 1, start) : end]
         member, _, value = cell.rpartition('":')
-        if member and header.endswith("}") and not has_word(value.encode()):
-            continue  # a name in JSON, such as `{"key": "…"}`, heads no column
         rest = text[end : done - 1]
+        if "=" in rest or (member and not has_word(value.encode())):
+            continue  # code; a name in JSON, such as `{"key": "…"}`, heads no column
         if not _secret_columns(_BLANKS.split(cell)) and not _secret_columns(_SIGNS_OR_BLANKS.split(rest)):
             continue
         allowance.look(start)

@@ -133,7 +133,7 @@ def read_type(text: str, position: int) -> tuple[int, str] | None:
 
 # What only wraps a value, as far as the call's bracket: `Some(`, `String::from(`, `SecretStr(`, `MD5(`.
 _WRAPPING = (
-    r"(?:some|just|ok|from|of|new|box|arc|rc|str|bytes|bytearray|secret|secret_?(?:str|bytes|value)|text|b|u"
+    r"(?:some|just|ok|from|of|new|box|arc|rc|str|(?:\[\])?byte|bytes|bytearray|secret|secret_?(?:str|bytes|value)|text|b|u"
     r"|\w{0,12}string|char|quote|value_?of|literal|option|field|argument|md5|sha_?\d+|hash"
     r"|hashpw|crypt|encrypt|make_password|(?:generate_)?password_hash)"
 )
@@ -223,7 +223,7 @@ def closing_quote(text: str, start: int) -> int | None:
 
 _STOPS = re.compile(r"[;\s\"'`<>\\]|[,;)}\]](?=[\s\"']|\Z)")
 # In a file of settings a sign within a password ends nothing: `DB_PASSWORD=aB3k;xY9z`.
-_GOES_ON = re.compile(r"[;<>\"'`](?=[!-~]{0,40}[0-9])(?=[!-~]{0,40}[A-Za-z])[\w!#$%^*+?~.-]+(?=\s|\Z)")
+_GOES_ON = re.compile(r"[;<>\"'`](?=[!-~]{0,40}[0-9])(?=[!-~]{0,40}[A-Za-z])[\w!#$%^*+?~.;<>\"'`-]+(?=\s|\Z)")
 _QUERY_STOPS = re.compile(r"[;\s\"'`<>\\&#,)\]}]")
 
 
