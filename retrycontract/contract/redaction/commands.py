@@ -21,7 +21,7 @@ from retrycontract.contract.redaction.scan_copies import ascii_copy
 from retrycontract.contract.redaction.surroundings import POSITIONAL, find_positional_passwords
 from retrycontract.contract.redaction.values import closing_quote, read_literal, unquoted_end
 
-_BETWEEN = r"\b[^\n|;]*?[ \t]"
+_BETWEEN = r"\b[^\n|;]*?[ \t][\"']?"  # all of an option may stand in quotes
 # Commands, and the flag behind which each takes a password, with a blank or without.
 _FLAGS = {
     "sshpass": "-p", "mysql(?:dump|admin|import|sh)?": "-p", "mariadb(?:-dump)?": "-p",
@@ -56,7 +56,7 @@ _FLAGS = {
     "(?:smbclient|rpcclient|winexe|net[ \\t]+(?:rpc|ads))": "(?:-U[ \\t]*|--user[= \\t])[\"']?[^\\s%]+%",
     "xfreerdp": "/p:", "(?:doveadm[ \\t]+pw|add-user\\.(?:sh|bat)|check_\\w+|register_new_\\w+|hdbsql|racadm)": "-p",
     "slappasswd": "-s", "(?:kadmin(?:\\.local)?|irssi)": "-w", "(?:kdb5_util|security[ \\t]+import)": "-P",
-    "openssl[ \\t]+dgst": "hexkey:", "qpdf": "--encrypt", "curl": "(?:--cert|-E)[ \\t]+[^\\s:]+:",
+    "openssl[ \\t]+dgst": "(?:hexkey:|-hmac)", "qpdf": "--encrypt", "curl": "(?:--cert|-E)[ \\t]+[^\\s:]+:",
 }  # fmt: skip
 # Commands that take it as a word of its own, behind others.
 _PLACED = (

@@ -32,7 +32,7 @@ _SIGNING = (
 )
 _FIRST = (
     r"(?:hmac\.new|bcrypt\.hash(?:pw|Sync)?|generate_password_hash|make_password|password_hash|scrypt(?:\.hash|Sync)"
-    r"|pbkdf2(?:Sync)?|PBEKeySpec|Hash::make|(?:GenerateFromPassword|SymmetricSecurityKey)\([\w\[\].]{0,30}|(?:un)?protect)"
+    r"|pbkdf2(?:Sync)?|PBEKeySpec|SecretKeySpec|(?:jedis|redis|red|conn)[.:]auth|Hash::make|(?:GenerateFromPassword|SymmetricSecurityKey)\([\w\[\].]{0,30}|(?:un)?protect)"
 )
 _TAKEN = (
     Head(rf"(?i)\b{_THIRD}\(\s*(?:[\w&*.$]+\s*,\s*)?{_STRING}\s*,\s*(?:[0-9]+\s*,\s*)?{_STRING}\s*,\s*({_QUOTE})"),

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, compiled
+from retrycontract.contract.redaction.commands import METHOD
+from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, compiled, has_digit
 from retrycontract.contract.redaction.field_names import NAME_WORDS
-from retrycontract.contract.redaction.likeness import ENDS, is_mixed, is_plainly_secret
+from retrycontract.contract.redaction.likeness import ENDS, LONGEST_SAID, SHORTEST_MIXED, is_plainly_secret
 from retrycontract.contract.redaction.literals import Literal
 
 _WORD, _QUOTED = r"[^\s\"'`;<>]+", r"\"[^\"\n]+\"|'[^'\n]+'"
@@ -94,6 +95,8 @@ _LIKELY = (
         rf"^[ \t]*user[ \t]*=[ \t]*\"?[^\s:\"]+:({_WORD})|^user[ \t]+\S+[ \t]+({_WORD}){_END}",
         rf"rsyncd\.secrets[^\n]*\n[\w.-]+:({_WORD})|\$USER[0-9]+\$=({_WORD})",
         rf"psk\.txt[^\n]*\n{_ADDRESS}[ \t]+({_WORD})|^[ \t]*password[ \t]+\w+[ \t]+({_WORD}){_END}",
+        rf"^[ \t]*\w*(?:[Pp]assword|[Pp]asswd)[ \t]+{_VALUE}{_END}|^[ \t]*Pass[ \t]+({_QUOTED})",
+        rf"\blogin=[^\s:]+:({_WORD})|[ \t]-auth[ \t]+[\"']?[\w.-]+:({_WORD})|wifi-iface\[[0-9]+\]\.key={_VALUE}",
         flags="(?m)",
     ),
     _any(
@@ -175,6 +178,7 @@ _CODE_LIST = _any(
     r"\b(?:recovery|backup)[ -]code[ \t:]+(?:is[ \t]+)?([a-z0-9]{4,10}(?:-[a-z0-9]{4,10}){1,3})\b",
     flags="(?i)",
 )
+_CODE = re.compile(r"[(){}\[\]\\]|^[:,]|^(?:[\w.~-]*/)+[\w-]*(?:\.[a-z]{1,5})?$")
 _OF_LIST = re.compile(r"[A-Za-z0-9]{4,10}(?:-[A-Za-z0-9]{4,10}){0,3}")
 
 
@@ -208,6 +212,14 @@ def _is_any(_: Literal) -> bool:
     return True
 
 
+def _is_mixed(literal: Literal) -> bool:
+    """Say whether a word may be a password: letters and digits, no code, no path and no method."""
+    text = literal.text
+    is_word = SHORTEST_MIXED <= len(text) <= LONGEST_SAID and " " not in text and "://" not in text
+    is_other = METHOD.match(text) or _CODE.search(text)
+    return is_word and not is_other and has_digit(text) and any(map(str.isalpha, text))
+
+
 def _is_plain(literal: Literal) -> bool:
     return is_plainly_secret(literal.text, "PASSWORD")
 
@@ -217,7 +229,7 @@ def _is_noise(literal: Literal) -> bool:
 
 
 _KINDS = (
-    (_SURE, _is_any, "PASSWORD"), ((*_LIKELY, _BEHIND_NAME), is_mixed, "PASSWORD"),
+    (_SURE, _is_any, "PASSWORD"), ((*_LIKELY, _BEHIND_NAME), _is_mixed, "PASSWORD"),
     ((_PRINTED,), _is_plain, "PASSWORD"),
     ((_NOISE,), _is_noise, "TOKEN"), ((_CODES,), _is_any, "OTP"),
 )  # fmt: skip
