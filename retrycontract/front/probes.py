@@ -24,6 +24,8 @@ logger = logging.getLogger("retrycontract")
 METRICS_SECONDS: Final = 30  # between two sendings of the metrics
 # Whoever probes has given up by then, and a database that takes this long is not ready.
 LONGEST_SECONDS: Final = 5.0
+# Each look writes a row: so long one answers whoever asks, however often that is.
+KEPT_SECONDS: Final = 1.0
 PLAIN: Final = "text/plain; charset=utf-8"
 ONLY_READ: Final = "This address is only read: ask with GET or HEAD.\n"
 UNAVAILABLE: Final = {"status": "unavailable", "database": "no answer"}
@@ -32,21 +34,26 @@ Seen = TypeVar("Seen")
 
 
 class Looking(Generic[Seen]):
-    """Look in a thread of its own, once at a time however many ask."""
+    """Look in a thread of its own, once at a time however many ask, and once in so many seconds as it is kept."""
 
-    def __init__(self, look: Callable[[], Seen], *, timeout: float) -> None:
+    def __init__(self, look: Callable[[], Seen], *, timeout: float, kept: float = 0) -> None:
         self._look = look
-        self._timeout = timeout
+        self._timeout, self._kept = timeout, kept
         self._task: asyncio.Task[Seen] | None = None
+        self._begun = 0.0
 
     async def result(self) -> Seen | None:
         """Give what is seen, or None when it takes too long."""
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(asyncio.to_thread(self._look))
+        now = asyncio.get_running_loop().time()
+        # The one that is joined here: whoever comes after its end begins another, which is still under way.
+        task = self._task
+        if task is None or (task.done() and now - self._begun >= self._kept):
+            task = self._task = asyncio.create_task(asyncio.to_thread(self._look))
+            self._begun = now
         # Not `wait_for`, which would cancel the look: whoever asks next joins it, and a database that hangs keeps one
         # thread only.
-        await asyncio.wait((self._task,), timeout=self._timeout)
-        return self._task.result() if self._task.done() else None
+        await asyncio.wait((task,), timeout=self._timeout)
+        return task.result() if task.done() else None
 
 
 class Health:
@@ -54,7 +61,7 @@ class Health:
 
     def __init__(self, app: Any, look: Callable[[], Mapping[str, Any]], *, timeout: float = LONGEST_SECONDS) -> None:
         self._app = app
-        self._looking = Looking(look, timeout=timeout)
+        self._looking = Looking(look, timeout=timeout, kept=KEPT_SECONDS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a probe, or hand the request on."""

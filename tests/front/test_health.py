@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import http.client
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from retrycontract.front.bridge import WsgiBridge
-from retrycontract.front.probes import Health
+from retrycontract.front.probes import KEPT_SECONDS, Health, Looking
 from retrycontract.front.waiting import Bells, FrontOfHouse
 from tests.serving.threads import eventually, fetch, serving
 
@@ -76,6 +80,53 @@ def test_a_look_that_hangs_is_unavailable_and_is_not_begun_twice(hanging: Hangin
         assert len(looks) == 1
         hanging.let_go.set()
         eventually(lambda: fetch(port, "/readyz").status == 200)
+
+
+def test_many_who_ask_at_once_share_a_look_and_hear_of_no_outage(hanging: Hanging) -> None:
+    looks: list[float] = []
+
+    def look() -> Mapping[str, Any]:
+        looks.append(time.monotonic())
+        time.sleep(0.002)  # as long as it takes to write a row
+        return {"status": "ready"}
+
+    answers: list[int] = []
+
+    def ask(port: int) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        for _ in range(200):
+            connection.request("GET", "/readyz")
+            with connection.getresponse() as reply:
+                reply.read()
+                answers.append(reply.status)
+        connection.close()
+
+    with serving(behind(hanging, look)) as port:
+        begun = time.monotonic()
+        askers = [threading.Thread(target=ask, args=(port,)) for _ in range(8)]
+        for asker in askers:
+            asker.start()
+        for asker in askers:
+            asker.join()
+        assert set(answers) == {200}
+        assert len(looks) <= 1 + (time.monotonic() - begun) / KEPT_SECONDS
+        eventually(lambda: fetch(port, "/readyz").status == 200 and len(looks) > 1)
+    pauses = [after - before for before, after in pairwise(looks)]
+    assert min(pauses) > 0.9 * KEPT_SECONDS
+
+
+def test_who_joined_a_look_is_told_what_it_saw_though_another_has_begun() -> None:
+    looking = Looking(lambda: "seen", timeout=5)
+    answers: list[str | None] = []
+
+    async def ask() -> None:
+        answers.extend([await looking.result() for _ in range(50)])
+
+    async def story() -> None:
+        await asyncio.gather(*(ask() for _ in range(8)))
+
+    asyncio.run(story())
+    assert set(answers) == {"seen"}
 
 
 def test_everything_else_is_the_applications(hanging: Hanging) -> None:
