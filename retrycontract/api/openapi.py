@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
 from django.core.serializers.json import DjangoJSONEncoder
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
 from pydantic import (
     AfterValidator,
     AwareDatetime,
@@ -98,6 +101,19 @@ def complete(document: dict[str, Any], *, of_problems: str) -> None:
                     name: {"description": description, "schema": schema}
                     for name, (description, schema) in headers.items()
                 }
+
+
+def written_once(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Keep what a view gives: whoever asks has no key, and to make the document anew takes a quarter of a second."""
+    kept: list[bytes] = []
+
+    @require_safe
+    def answer(request: HttpRequest) -> HttpResponse:
+        if not kept:
+            kept.append(view(request).content)
+        return HttpResponse(kept[0], content_type="application/json")
+
+    return answer
 
 
 READ_FILE: Final[dict[str, Any]] = {

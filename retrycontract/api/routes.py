@@ -12,14 +12,13 @@ from urllib.parse import parse_qsl, urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 from ninja import Header, Router, Status
 from ninja.params.functions import Query
 from pydantic import BaseModel
 
 from retrycontract.api import agent_responses, event_stream, presenters, problems, schemas, tools
 from retrycontract.api.event_stream import EventFilters, EventOut
-from retrycontract.api.openapi import EVENT_ID
+from retrycontract.api.openapi import EVENT_ID, written_once
 from retrycontract.api.preconditions import IdempotencyKey, agent_of, once, request_key
 from retrycontract.api.problems import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
 from retrycontract.api.requests import (
@@ -81,7 +80,7 @@ logger = logging.getLogger("retrycontract.requests")
 
 api = StrictAPI(
     title="retrycontract",
-    docs_decorator=require_safe,
+    docs_decorator=written_once,
     version="1",
     description="Check outputs against their contracts, count attempts, and get a person's guidance when stuck.",
     auth=EVERY_SCOPE,

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from time import thread_time
 from typing import Any
 
 import jsonschema
@@ -15,6 +16,7 @@ from django.test import Client
 
 from retrycontract.api import problems
 from retrycontract.api.problems import CONTENT_TYPE, STATUS
+from retrycontract.api.routes import api
 from tests.api.conftest import Door, Reply, check_against_document, document
 from tests.factories import RIGHT, make_tool
 
@@ -37,6 +39,15 @@ def nodes(value: Any) -> Iterator[Any]:
 def test_the_document_is_served_to_everybody() -> None:
     response = Client().get("/api/v1/openapi.json")
     assert (response.status_code, response["Content-Type"]) == (200, "application/json")
+
+
+def test_the_document_is_written_once_however_often_it_is_asked_for() -> None:
+    first = Client().get("/api/v1/openapi.json").content
+    begun = thread_time()
+    api.get_openapi_schema()
+    made = thread_time()
+    assert [Client().get("/api/v1/openapi.json").content for _ in range(3)] == [first] * 3
+    assert thread_time() - made < made - begun
 
 
 def test_the_document_is_openapi_3_1() -> None:
