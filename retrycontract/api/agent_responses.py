@@ -73,7 +73,7 @@ def _page_of(agent: Agent, query: ResponseQuery) -> ResponsePageOut:
                 turn=response.turn,
                 status=response.response_status,
                 raw=response.output,
-                violations=[ErrorOut(**data) for data in response.errors_json],
+                violations=response.errors_json,
                 correction_attempt=response.correction_attempt,
                 at=response.judged_at,
                 links=presenters.links(response.call),

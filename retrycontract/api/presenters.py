@@ -110,10 +110,7 @@ def call(found: Call, after: int = 0) -> schemas.CallOut:
         version=found.version.number if found.version else None,
         schema_hash=found.version.schema_hash if found.version else None,
         context=found.context,
-        attempts=[
-            _of(schemas.AttemptOut, attempt, errors=[_error(data) for data in attempt.errors_json])
-            for attempt in attempts
-        ],
+        attempts=[_of(schemas.AttemptOut, attempt, errors=attempt.errors_json) for attempt in attempts],
         next=f"{PREFIX}/calls/{found.public_id}?after={attempts[-1].number}" if more else None,
         escalations=[
             _of(schemas.EscalationOut, escalation, id=escalation.public_id)

@@ -6,13 +6,14 @@ import asyncio
 import json
 import logging
 import sys
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
+from time import thread_time
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, unquote_to_bytes
 from weakref import WeakValueDictionary
@@ -35,6 +36,10 @@ logger = logging.getLogger(__name__)
 # A client that still uploads when it is refused must get the time to read why: closing at once resets the
 # connection under its answer. Two seconds pass over slow links and keep nobody's connection for long.
 LINGER_SECONDS: Final = 2.0
+# Of a read's processor time. While one takes that long nobody else is read to, so that the reads of its key go apart
+# for so many times as long.
+DEAR_SECONDS, DEAR_TIMES = 0.02, 200
+MOST_REMEMBERED: Final = 1_000  # keys
 # Responses that never have a body; a length on them would describe another response.
 BODILESS: Final = frozenset({204, 304})
 SAFE: Final = frozenset({"GET", "HEAD"})
@@ -122,7 +127,8 @@ class WsgiBridge:
     another pool of that size, so that it never queues behind a write that waits for a lock. Of these, what `is_slow`
     tells by method, path and size of the body runs on a third pool. What `turn_of` gives a name runs in one thread with
     all of that name. Of one key no more are handed to the API's pool than keep its threads at work: of a thousand that
-    come at once the others wait outside, so that nobody else queues behind them. One session has half of the pages'.
+    come at once the others wait outside, so that nobody else queues behind them. One that reads what is dear to write,
+    such as megabytes of history, reads in one thread with all others that do. One session has half of the pages'.
     Who sends a form over the limit reads `too_large_page`, which is given the limit in bytes, or else one bare line.
     """
 
@@ -142,6 +148,8 @@ class WsgiBridge:
         self._api = ThreadPoolExecutor(api_threads, thread_name_prefix="api")
         # A write may wait for the database for long, and who only reads has nothing to wait for.
         self._reads = ThreadPoolExecutor(api_threads, thread_name_prefix="read")
+        self._dear_reads = ThreadPoolExecutor(1, thread_name_prefix="dear")
+        self._dear = OrderedDict[bytes, float]()  # keys that read what is dear, and until when that is remembered
         self._of_key, self._of_session = 2 * api_threads, max(page_threads // 2, 1)
         self._gates = WeakValueDictionary[bytes, asyncio.Semaphore]()  # of keys and sessions that ask just now
         self._slow = ThreadPoolExecutor(slow_threads, thread_name_prefix="slow")
@@ -194,14 +202,23 @@ class WsgiBridge:
             else:
                 quick = self._reads if scope["method"] in SAFE else self._api
                 pool = self._slow if self._is_slow(*request) else quick
+        loop, key = asyncio.get_running_loop(), _key(scope)
         async with self._gate(scope, pool):
-            return await asyncio.get_running_loop().run_in_executor(pool, self._run, scope, body)
+            # Not before its turn: what its key read before it may have been dear.
+            is_apart = pool is self._reads and self._dear.get(key, 0) > loop.time()
+            used = self._dear_reads if is_apart else pool
+            response, seconds = await loop.run_in_executor(used, self._run, scope, body)
+        if pool is self._reads and seconds > DEAR_SECONDS:
+            self._dear[key] = loop.time() + DEAR_TIMES * seconds
+            self._dear.move_to_end(key)
+            if len(self._dear) > MOST_REMEMBERED:
+                self._dear.popitem(last=False)
+        return response
 
     def _gate(self, scope: Scope, pool: ThreadPoolExecutor) -> AbstractAsyncContextManager[object]:
         if pool in (self._api, self._reads):
-            key = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
             use = b"read " if pool is self._reads else b"write "
-            return self._gates.setdefault(use + key, asyncio.Semaphore(self._of_key))
+            return self._gates.setdefault(use + _key(scope), asyncio.Semaphore(self._of_key))
         if pool is not self._pages:
             return nullcontext()
         address = str((scope.get("client") or ("",))[0])
@@ -214,7 +231,8 @@ class WsgiBridge:
 
     def close(self) -> None:
         """Let the threads end; requests that have not begun are dropped, nobody waits for them any more."""
-        for pool in (self._api, self._reads, self._slow, *self._turns.values(), self._pages, self._logins):
+        pools = (self._api, self._reads, self._dear_reads, self._slow, self._pages, self._logins)
+        for pool in (*pools, *self._turns.values()):
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
@@ -233,13 +251,16 @@ class WsgiBridge:
             more = message.get("more_body", False)
         return bytes(body)
 
-    def _run(self, scope: Scope, body: bytes) -> Response:
+    def _run(self, scope: Scope, body: bytes) -> tuple[Response, float]:
+        """Give the response, and the processor time that it took."""
+        begun = thread_time()
         try:
-            return _call(self._app, _environ(scope, body), head=scope["method"] == "HEAD")
+            response = _call(self._app, _environ(scope, body), head=scope["method"] == "HEAD")
         except Exception:
             logger.exception("The application raised on %s %r", scope["method"], _path(scope))
             problem = {"title": "Internal error", "detail": "The server failed. Its log has the reason."}
-            return self._problem(scope, 500, "internal", problem)
+            response = self._problem(scope, 500, "internal", problem)
+        return response, thread_time() - begun
 
     def _too_large(self, scope: Scope, refusal: BodyTooLargeError) -> Response:
         if self._too_large_page and not self.is_api(scope):
@@ -252,6 +273,12 @@ class WsgiBridge:
             return _response(status, b"text/plain; charset=utf-8", f"{problem['detail']}\n".encode())
         document = {"type": f"urn:retrycontract:problem:{code}", "status": status, "code": code, **problem}
         return _response(status, b"application/problem+json", json.dumps(document).encode())
+
+
+def _key(scope: Scope) -> bytes:
+    """Give the key of a request as the application will read it, or nothing; blanks before it make no other one."""
+    presented = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    return "".join(presented.decode("latin-1").split()[-1:]).encode("latin-1")
 
 
 def _session(scope: Scope) -> str:
