@@ -143,6 +143,7 @@ class BoundedRequest(Protocol):  # type: ignore[misc] # which parser it is depen
     _held = 0  # bytes of large bodies that have no answer yet
     _rejection: Rejection | None = None
     _is_ending = False
+    _answered: Any = None  # the request that is being answered; `cycle` is the last one that came, pipelined
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin."""
@@ -176,6 +177,8 @@ class BoundedRequest(Protocol):  # type: ignore[misc] # which parser it is depen
             self._end_with(TOO_MANY)
         self._is_head = False
         super().on_headers_complete()
+        if not self.pipeline:
+            self._answered = self.cycle
 
     def on_body(self, body: bytes) -> None:
         """Keep a chunk until the parser has read what came with it; raises ValueError for what is too much."""
@@ -194,6 +197,8 @@ class BoundedRequest(Protocol):  # type: ignore[misc] # which parser it is depen
     def on_response_complete(self) -> None:
         """Let go of the body."""
         self._let_go()
+        if getattr(self, "pipeline", ()):  # the other parser reads no request before its turn
+            self._answered = self.pipeline[-1][0]
         super().on_response_complete()
         if self._is_ending:  # one that waited for its turn may have a body that is still coming
             self.shutdown()
@@ -208,8 +213,11 @@ class BoundedRequest(Protocol):  # type: ignore[misc] # which parser it is depen
             super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let go of it here, too."""
+        """Let go of it here, too, and tell who answers, which uvicorn tells the last one that came instead."""
         self._let_go()
+        if self._answered is not None and not self._answered.response_complete:
+            self._answered.disconnected = True
+            self._answered.message_event.set()
         super().connection_lost(exc)
 
     def _let_go(self) -> None:

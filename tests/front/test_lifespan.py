@@ -10,7 +10,7 @@ import sys
 import textwrap
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -220,3 +220,28 @@ def test_large_bodies_share_a_room_and_leave_it_with_their_answer(monkeypatch: p
             line.sendall(head % 250_000 + b" " * 250_000)
             assert b" 200 " in line.recv(1_000)
     eventually(lambda: room.held == 0)
+
+
+def test_who_leaves_before_their_pipelined_requests_are_answered_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    begun, heard = list[str](), list[str]()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.append(scope["path"])
+        if scope["path"] == "/second":
+            with suppress(TimeoutError):
+                async with asyncio.timeout(5):
+                    while (message := await receive())["type"] == "http.request":
+                        pass
+                    heard.append(message["type"])
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body"})
+        begun.append("")
+
+    with serving(app, protocol=BoundedRequest) as port:
+        with socket.create_connection(("127.0.0.1", port)) as line:
+            paths = ("first", "second", "third")
+            line.sendall(b"".join(b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % path.encode() for path in paths))
+            eventually(lambda: "/second" in begun)
+        eventually(lambda: begun.count("") == 2, within=10)
+    assert (begun, heard) == (["/first", "", "/second", ""], ["http.disconnect"])
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
