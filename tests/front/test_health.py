@@ -47,7 +47,9 @@ def behind(app: Any, look: Any = dict, **options: Any) -> Health:
 
 def test_alive_is_answered_while_every_page_hangs(hanging: Hanging) -> None:
     with serving(behind(hanging)) as port:
-        pages = [threading.Thread(target=fetch, args=(port, "/")) for _ in range(3)]
+        # Each of a session of its own, since one has half of the threads.
+        cookies = [{"Cookie": f"sessionid={number}"} for number in range(3)]
+        pages = [threading.Thread(target=fetch, args=(port, "/"), kwargs={"headers": each}) for each in cookies]
         for page in pages:
             page.start()
         eventually(lambda: hanging.entered == 2)
