@@ -74,7 +74,8 @@ WSGI_APPLICATION = None
 
 TEMPLATES = [
     {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "BACKEND": "retrycontract.config.templates.LettingGo",
+        "NAME": "django",
         "DIRS": [BASE_DIR / "dashboard"],  # a page of the desk is one folder, its templates beside its view
         "APP_DIRS": True,
         "OPTIONS": {

@@ -1,4 +1,4 @@
-"""Memory that large requests took goes back to the system."""
+"""Memory that large requests took, and garbage that holds itself, go back to the system."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from retrycontract.front.memory import give_back, used
+from retrycontract.front.memory import give_back, keep_small, used
+from tests.serving.threads import eventually
 
 
 def scatter() -> list[bytes]:
@@ -25,3 +26,21 @@ def test_what_nobody_uses_any_more_is_given_back() -> None:
     give_back()
     assert used() < held - 40_000_000
     assert len(kept[0]) == 20
+
+
+def knots() -> None:
+    """Leave 200 MB of garbage that holds itself, in too few objects for Python to look for it."""
+    for _ in range(2_000):
+        knot: list[object] = [bytes(100_000)]
+        knot.append(knot)
+
+
+@pytest.mark.skipif(not used(), reason="the system does not say what a process holds")
+def test_garbage_that_holds_itself_is_looked_for_once_it_is_much() -> None:
+    end = keep_small()
+    try:
+        before = used()
+        knots()
+        eventually(lambda: used() < before + 40_000_000, within=20)
+    finally:
+        end()
