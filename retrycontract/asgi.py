@@ -77,7 +77,7 @@ def _start() -> None:
     room.most = max(ROOM, 8 * service.max_body_bytes) + (ROOM_OF_PROXY if service.proxy_upstreams else 0)
     for companion in _companions():
         companion.start()
-    _ends.extend((export_metrics(_metrics_reader(_front)), keep_small()))
+    _ends.extend((export_metrics(_metrics_reader(_front)), keep_small(lambda: room.held > 0)))
 
 
 def _stop() -> None:

@@ -19,6 +19,9 @@ LOOKS_EVERY: Final = 2.0  # seconds; 0.02 ms each
 # Bytes more than after the last time. Less comes and goes with every minute, and all threads stand still while garbage
 # is looked for: 50 ms for so much in small objects, 1.6 s for what had come together to 2.5 GB.
 WORTH_IT: Final = 64_000_000
+# What large requests hold while they are under way is no garbage, and takes longest to be looked through: 0.1 to 0.6 s
+# for nothing. Only so many bytes are looked for at once.
+AT_ONCE: Final = 4 * WORTH_IT
 _STATM: Final = Path("/proc/self/statm")
 
 
@@ -36,17 +39,22 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def keep_small() -> Callable[[], None]:
-    """Collect garbage and give memory back whenever much was taken, in a thread of its own; gives what ends it."""
+def keep_small(is_busy: Callable[[], bool] = lambda: False) -> Callable[[], None]:
+    """Collect garbage and give memory back whenever much was taken, in a thread of its own; gives what ends it.
+
+    While it `is_busy` with large requests, garbage has to be more.
+    """
     ending = threading.Event()
 
     def look() -> None:
         least = used()
         while not ending.wait(LOOKS_EVERY):
             if used() > least + WORTH_IT:
-                gc.collect()
                 give_back()
-                least = used()
+                if not is_busy() or used() > least + AT_ONCE:
+                    gc.collect()
+                    give_back()
+                    least = used()
             least = min(least, used())
 
     threading.Thread(target=look, name="memory", daemon=True).start()

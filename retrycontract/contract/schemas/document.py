@@ -123,9 +123,9 @@ def _inspect(schema: dict[Any, Any], most_data: int) -> None:
             nodes += 0 if is_data else len(container)
             data += len(container) if is_data else 0
             if nodes > MAX_NODES or data > MAX_DATA:
-                raise _too_many(trail, InvalidSchema)
+                raise too_many_values(trail)
             if nodes + data > most_data:
-                raise _too_many(trail, DearSchema)
+                raise too_many_values(trail, DearSchema)
             for step, value in _members(container, trail):
                 characters += len(step) if isinstance(step, str) else 0
                 if isinstance(value, str):
@@ -145,7 +145,8 @@ def _inspect(schema: dict[Any, Any], most_data: int) -> None:
     raise InvalidSchema(pointer_of(level[0][0]), reason, SchemaFault.TOO_DEEP)
 
 
-def _too_many(trail: Trail, fault: type[InvalidSchema]) -> InvalidSchema:
+def too_many_values(trail: Trail, fault: type[InvalidSchema] = InvalidSchema) -> InvalidSchema:
+    """Give the fault of a schema with more values than one may have, or than are cheap to judge by."""
     reason = f"A schema has at most {MAX_NODES:,} values; split it, or shorten its lists."
     if fault is not DearSchema:
         reason = f"A schema has at most {MAX_NODES:,} values, and {MAX_DATA:,} in its lists of allowed ones; split it."
