@@ -22,6 +22,9 @@ ENDS_OF_LEAD: Final = " \t:：=`\"'*("
 MAX_BARE_WORDS: Final = 2  # of a label or an exclamation
 MAX_BARE_SIGNS: Final = 5  # where words are not parted by spaces
 NEAR: Final = 300  # characters before and after a value in which its sentence is sought
+# Of those before it in which it may be forbidden: no sentence is as long, and to look for all words in all languages
+# in text that has no sentences takes a second of every 2 MB.
+LONGEST_SENTENCE: Final = 3_000
 
 # How one is told not to do something, and what: the two follow each other.
 _FORBIDS = """
@@ -259,7 +262,7 @@ def refuses_around(answer: str, kind: Kind) -> bool:
     """Tell whether the words around a value, in a fence or not, decline or forbid and do not hand it over."""
     words = _FENCE_MARK.sub("", answer)
     value = _OPENING.search(words)
-    if value is not None and _forbids(_last_sentence(words[: value.start()])):
+    if value is not None and _forbids(_last_sentence(words[max(value.start() - LONGEST_SENTENCE, 0) : value.start()])):
         return True
     is_footnote = _FOOTNOTE.search(words) is not None and len(_OPENING.findall(words)) == 1
     if is_footnote and declines(words, anywhere=True):
