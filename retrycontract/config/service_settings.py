@@ -167,7 +167,7 @@ class ServiceSettings(LoginSettings, DeliverySettings):
         ge=0,
         le=64,
         description="Child processes, in each process of the service, that check what is not quick; "
-        "0: one for each of its processors, at most 2.",
+        "0: one fewer than it has processors, at least 1 and at most 2.",
     )
     check_memory_mb: int = Field(
         1_024, ge=256, le=1_048_576, description="Address space of each of these child processes, in megabytes."
@@ -315,11 +315,11 @@ class ServiceSettings(LoginSettings, DeliverySettings):
 
     @property
     def children(self) -> int:
-        """Count the child processes: of two, one key's outputs hold only one, and for what is quick both make way."""
+        """Count the child processes: whoever asks for what is quick finds a processor that none of them uses."""
         count = os.cpu_count() or 1
         with suppress(AttributeError):  # Linux alone says which of them this process may use
             count = len(os.sched_getaffinity(0))
-        return self.check_processes or min(count, 2)
+        return self.check_processes or (2 if count > 2 else 1)
 
     @property
     def doorbell_class(self) -> str:
