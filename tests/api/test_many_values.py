@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import json
-from time import thread_time
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
 
 from retrycontract.contract.outputs.json_text import depth_of
+from tests.contract.test_costs import steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,11 +21,14 @@ MANY = "[" + "[]," * 300_000 + "1]"
 LISTED = "[" + "{}," * 300_000 + "{}]"
 
 
-def seconds(work: Callable[..., object], *given: object) -> float:
-    """Tell what some work takes of this thread."""
-    begun = thread_time()
-    work(*given)
-    return thread_time() - begun
+def most_held(work: Callable[..., object], *given: object) -> int:
+    """Tell how many bytes some work holds at its height."""
+    tracemalloc.start()
+    try:
+        work(*given)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.fixture
@@ -45,11 +49,9 @@ def no_collector() -> Iterator[None]:
     ],
 )
 def test_more_values_than_any_schema_has_are_not_made(door: Door, method: str, path: str, body: str, code: str) -> None:
-    to_make = min(seconds(json.loads, body) for _ in range(3))
-    took = min(seconds(door.send, method, path, body) for _ in range(3))
     reply = door.send(method, path, body)
     assert (reply.status, reply.body["errors"][0]["code"]) == (422, code)
-    assert took < 2 * to_make
+    assert most_held(door.send, method, path, body) < most_held(json.loads, body) / 2
 
 
 def test_commas_of_texts_part_no_values(door: Door) -> None:
@@ -67,6 +69,6 @@ def test_a_refused_body_is_gone_without_a_collection(door: Door) -> None:
 
 
 @pytest.mark.parametrize("text", [MANY, LISTED], ids=["lists", "objects"])
-def test_to_measure_how_deep_values_side_by_side_nest_takes_less_than_to_make_them(text: str) -> None:
+def test_to_measure_how_deep_values_side_by_side_nest_takes_no_step_for_each(text: str) -> None:
     assert depth_of(text) == 2
-    assert min(seconds(depth_of, text) for _ in range(3)) < min(seconds(json.loads, text) for _ in range(3))
+    assert steps(lambda: depth_of(text)) < 1_000

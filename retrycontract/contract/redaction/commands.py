@@ -21,7 +21,7 @@ from retrycontract.contract.redaction.scan_copies import ascii_copy
 from retrycontract.contract.redaction.surroundings import POSITIONAL, find_positional_passwords
 from retrycontract.contract.redaction.values import closing_quote, read_literal, unquoted_end
 
-_BETWEEN = r"\b[^\n|;]*?[ \t][\"']?"  # all of an option may stand in quotes
+_BETWEEN = r"\b[^\n|;]*?(?:[ \t]|[^,\s][ \t][\"'])"  # all of an option may stand in quotes
 # Commands, and the flag behind which each takes a password, with a blank or without.
 _FLAGS = {
     "sshpass": "-p", "mysql(?:dump|admin|import|sh)?": "-p", "mariadb(?:-dump)?": "-p",
