@@ -188,6 +188,15 @@ def _history_ends_with_the_test(request: pytest.FixtureRequest) -> Iterator[None
         call_command("flush", interactive=False, verbosity=0, inhibit_post_migrate=True)
 
 
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Leave garbage that holds itself where it is."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @pytest.fixture(scope="session")
 def corpus() -> Corpus:
     """Real data that others published; read, never copied into the repository."""

@@ -13,7 +13,7 @@ from retrycontract.contract.outputs.json_text import depth_of
 from tests.contract.test_costs import steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tests.api.conftest import Door
 
@@ -29,14 +29,6 @@ def most_held(work: Callable[..., object], *given: object) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-
-
-@pytest.fixture
-def no_collector() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
 from typing import TYPE_CHECKING
 
@@ -13,19 +12,11 @@ from django.template.loader import get_template
 from django.test import RequestFactory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 
 class History:
     """What a page is made of."""
-
-
-@pytest.fixture
-def no_collector() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
 
 
 @pytest.mark.usefixtures("no_collector")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from retrycontract import RetryContract, Tool
+from retrycontract import ErrorCode, RetryContract, Tool, ValidationError
 
 SECRET = "x7Kq92LmPz4T"
 # Where each of these is wrong, what is shown is less than what told.
@@ -54,6 +54,26 @@ def test_what_its_neighbours_call_secret_is_shown_nowhere(
 def test_nor_in_what_holds_it(arguments: dict[str, Any], path: list[str], depth: int) -> None:
     contract = RetryContract(tools=[Tool(name="t", input_schema=described(path[:-depth], {"type": "integer"}))])
     told = contract.check("t", tool_call_id="a", arguments=json.dumps(arguments))
+    assert SECRET not in repr(told)
+
+
+def quoting(_: Any) -> list[ValidationError]:
+    """Say of a value what it holds, as a check of one's own may."""
+    told = f"the value {SECRET} is known to others"
+    return [ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, "", told, actual_value=SECRET, hint=f"not {SECRET}")]
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"password": SECRET}, *(each for each, _ in BESIDE)], ids=lambda each: str(each)[:40]
+)
+def test_what_own_checks_say_of_an_output_quotes_no_secret_of_it(arguments: dict[str, Any]) -> None:
+    sent = json.dumps(arguments)
+    contract = RetryContract(tools=[Tool(name="t", input_schema={"type": "object"}, checks=[quoting])])
+    told = contract.check("t", tool_call_id="a", arguments=sent)
+    assert SECRET not in repr(told)
+    plain = RetryContract(tools=[Tool(name="t", input_schema={"type": "object"})])
+    told = plain.check("t", tool_call_id="a", arguments=sent, callback_error=f"the value {SECRET} is known to others")
+    assert told.tool_result is not None
     assert SECRET not in repr(told)
 
 

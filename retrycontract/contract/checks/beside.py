@@ -49,19 +49,20 @@ class Beside:
     def _differences(self, holder: Any, place: Steps) -> Iterator[str]:
         """Yield the places of which more is hidden in their holder than there is by themselves."""
         where = pointers.from_tokens(place)
-        for pointer, item, shown in _leaves(holder, self._sanitizer.redact(holder, where), where):
+        for pointer, item, shown in leaves(holder, self._sanitizer.redact(holder, where), where):
             if item != shown and shown != self._sanitizer.redact(item, pointer):
                 yield pointer
 
 
-def _leaves(value: Any, shown: Any, pointer: str) -> Iterator[tuple[str, Any, Any]]:
+def leaves(value: Any, shown: Any, pointer: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Give each value that holds no others with its pointer, and what is shown of it."""
     if isinstance(value, dict) and isinstance(shown, dict):
         # The names may have been redacted, their order stays.
         for (key, member), other in zip(value.items(), shown.values(), strict=False):
-            yield from _leaves(member, other, pointers.join(pointer, key))
+            yield from leaves(member, other, pointers.join(pointer, key))
     elif isinstance(value, list) and isinstance(shown, list):
         for index, (item, other) in enumerate(zip(value, shown, strict=False)):
-            yield from _leaves(item, other, pointers.join(pointer, index))
+            yield from leaves(item, other, pointers.join(pointer, index))
     else:
         yield pointer, value, shown
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from retrycontract.contract import pointers
+from retrycontract.contract.checks.beside import leaves
 from retrycontract.contract.checks.composition import (
     CONTAINERS,
     InstancePlace,
@@ -20,7 +21,7 @@ from retrycontract.contract.checks.composition import (
 )
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.redaction.field_names import is_telling_key, judge
-from retrycontract.contract.redaction.foreign import plain_text
+from retrycontract.contract.redaction.foreign import is_mark, plain_text
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, visible
 from retrycontract.contract.redaction.schema_marks import HIDDEN, SchemaMarks, Showing
 
@@ -86,11 +87,17 @@ def sensitive_pointers(index: SchemaIndex, value: Any) -> frozenset[str]:
     return frozenset(_secret_places(index, marks, value)) if marks else frozenset()
 
 
-def secret_values(index: SchemaIndex, value: Any) -> frozenset[str]:
-    """List the texts in an output that are secret by its schema; a short one would be found in any other text."""
-    if not index.marks_anything:
+def secret_values(index: SchemaIndex, value: Any, sanitizer: ValueSanitizer) -> frozenset[str]:
+    """List the texts in an output that are secret by its schema, their names or what stands beside them.
+
+    A short one would be found in any other text.
+    """
+    if not sanitizer.redacts_secrets:
         return frozenset()
-    pending = [pointers.resolve(value, pointer) for pointer in sensitive_pointers(index, value)]
+    pending = [
+        item for _, item, shown in leaves(value, sanitizer.redact(value)) if isinstance(shown, str) and is_mark(shown)
+    ]
+    pending += (pointers.resolve(value, pointer) for pointer in sensitive_pointers(index, value))
     found = set[str]()
     while pending:
         item = pending.pop()

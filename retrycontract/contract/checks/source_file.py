@@ -65,7 +65,7 @@ def check_source(
     found.extend(violations(contract.schema, source, strict=contract.tool.strict, sanitizer=sanitizer))
     if any(blocks(error) for error in found):
         return Findings(in_order(found), parsed=source, is_parsed=True)
-    told, broken = run_checks(contract.tool.checks, source, sanitizer)
+    told, broken = run_checks(contract.tool.checks, source, lambda: sanitizer)
     return Findings(in_order([*found, *told]), parsed=source, is_parsed=True, faults=broken)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -79,9 +80,9 @@ def with_own_checks(
     found: Iterable[ValidationError], value: Any, tool: CompiledTool, sanitizer: ValueSanitizer
 ) -> Findings:
     """Add what the developer's own checks find in a value to what was found before."""
-    if tool.tool.checks:
-        sanitizer = sanitizer.hiding(secret_values(tool.schema.index, value))
-    told, faults = run_checks(tool.tool.checks, value, sanitizer)
+    # Only what they say of a value may quote its secrets: most find nothing.
+    hiding = cache(lambda: sanitizer.hiding(secret_values(tool.schema.index, value, sanitizer)))
+    told, faults = run_checks(tool.tool.checks, value, hiding)
     return Findings(in_order([*found, *told]), parsed=value, is_parsed=True, faults=faults)
 
 
@@ -133,14 +134,14 @@ def _asked_for(spot: Spot, tool: CompiledTool, sanitizer: ValueSanitizer) -> tup
 
 
 def run_checks(
-    checks: Iterable[PluginCheck], value: Any, sanitizer: ValueSanitizer
+    checks: Iterable[PluginCheck], value: Any, hiding: Callable[[], ValueSanitizer]
 ) -> tuple[list[ValidationError], tuple[str, ...]]:
     """Run the developer's own checks; returns what they found and, for the log, which of them failed and where."""
     found: list[ValidationError] = []
     faults: list[str] = []
     for check in checks:
         try:
-            found.extend(_plugin_errors(islice(check(value), MAX_PLUGIN_ERRORS), sanitizer))
+            found.extend(_plugin_errors(islice(check(value), MAX_PLUGIN_ERRORS), hiding))
         except Exception as error:  # noqa: BLE001 - foreign code may raise anything
             # The exception's text may quote the value and stays out
             code = ErrorCode.OBJECT_SCHEMA_VIOLATION
@@ -155,11 +156,14 @@ def run_checks(
     return found, tuple(faults)
 
 
-def _plugin_errors(errors: Iterable[ValidationError], sanitizer: ValueSanitizer) -> Iterator[ValidationError]:
+def _plugin_errors(
+    errors: Iterable[ValidationError], hiding: Callable[[], ValueSanitizer]
+) -> Iterator[ValidationError]:
     """Sanitise what a plug-in found: its texts may quote the value. Raises for what is no ValidationError."""
     for error in errors:
         if not isinstance(error, ValidationError) or not isinstance(error.field_path, str):
             raise TypeError("a check gives ValidationErrors, each with a pointer")
+        sanitizer = hiding()
         yield ValidationError(
             error_code=ErrorCode(error.error_code),
             field_path=sanitizer.redact_pointer(error.field_path),
@@ -186,7 +190,7 @@ def rejections(reason: Rejection, sanitizer: ValueSanitizer) -> tuple[Validation
         return (_whole(safe(reason, sanitizer), keyword="callback", hint="correct what this reason names"),)
     if not isinstance(reason, Iterable):
         raise TypeError(f"callback_error is {reason!r:.80}: give a text, or a list of ValidationError")
-    return tuple(_plugin_errors(islice(reason, MAX_PLUGIN_ERRORS), sanitizer))
+    return tuple(_plugin_errors(islice(reason, MAX_PLUGIN_ERRORS), lambda: sanitizer))
 
 
 def unfinished_check(reason: str, hint: str | None = None) -> Findings:

@@ -96,7 +96,7 @@ def examine(
     if not findings.is_valid:
         findings = instead_of_output(output, findings, kind)
     if findings.is_valid and callback_error is not None:
-        sanitizer = sanitizer.hiding(secret_values(tool.schema.index, findings.parsed))
+        sanitizer = sanitizer.hiding(secret_values(tool.schema.index, findings.parsed, sanitizer))
         return replace(findings, errors=in_order([*rejections(callback_error, sanitizer), *findings.errors]))
     return findings
 
