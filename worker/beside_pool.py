@@ -113,12 +113,15 @@ def judge_in_own_process() -> None:
 class DearJudges(Threads):
     """Judge attempts that wait for a child process, in as many threads as there may be children.
 
+    One more is for agents that have caused little work so far.
+
     The pool leaves those alone, so that what is quick finds a process of it free. Without Redis the threads look as
     often as a sweep comes.
     """
 
     def __init__(self) -> None:
-        super().__init__("dear", settings.RETRYCONTRACT.children)
+        super().__init__("dear", settings.RETRYCONTRACT.children + 1)
+        self._places = threading.Semaphore(settings.RETRYCONTRACT.children)
         self._bell = CeleryDoorbell()
 
     def _run(self) -> None:
@@ -128,7 +131,7 @@ class DearJudges(Threads):
         while not self._stopping.is_set():
             try:
                 close_old_connections()
-                judge_waiting(clock=timezone.now, dear=True, is_ending=self._stopping.is_set)
+                judge_waiting(clock=timezone.now, dear=True, is_ending=self._stopping.is_set, places=self._places)
             except Exception as error:  # noqa: BLE001 - it is logged there
                 outage.failed(error, "Dear attempts could not be judged; the next look goes on")
             finally:

@@ -39,14 +39,15 @@ class EmbeddedWorker:
     """Run the threads and the courier; `stop` lets the attempts and the messages in hand finish.
 
     The first thread judges what is quick, and sweeps; of the others there are as many as child processes, for each of
-    which one waits.
+    which one waits, and one more for agents that have caused little work so far.
     """
 
     def __init__(self) -> None:
         self._stopping = threading.Event()
+        self._places = threading.Semaphore(settings.RETRYCONTRACT.children)
         self._threads = [
             threading.Thread(target=self._run, args=(number == 0,), name=f"retrycontract-worker-{number}", daemon=True)
-            for number in range(settings.RETRYCONTRACT.children + 1)
+            for number in range(settings.RETRYCONTRACT.children + 2)
         ]
         self._courier = OutboxDrain()
 
@@ -78,7 +79,10 @@ class EmbeddedWorker:
                 break
             try:
                 close_old_connections()
-                judge_waiting(clock=timezone.now, dear=False if is_first else None, is_ending=self._stopping.is_set)
+                judge_waiting(
+                    clock=timezone.now, dear=False if is_first else None, is_ending=self._stopping.is_set,
+                    places=self._places,
+                )  # fmt: skip
                 # By the clock as well: under load rings never pause, and the sweep would never come.
                 if is_first and (not rung or time.monotonic() - swept >= pause):
                     begun = time.monotonic()

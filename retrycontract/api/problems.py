@@ -22,7 +22,7 @@ from retrycontract.api import openapi
 from retrycontract.api.known_fields import NO_FIELD
 from retrycontract.api.openapi import IN_WORDS
 from retrycontract.api.preconditions import entity_tag
-from retrycontract.children.pool import TooManyWaitingError
+from retrycontract.children.turns import TooManyWaitingError
 from retrycontract.contract import pointers
 from retrycontract.contract.advice.names import did_you_mean
 from retrycontract.contract.matching import AmbiguousCallError

@@ -117,7 +117,8 @@ def judge_apart(
         charge(died.cpu_seconds)
         reason, hint = UNFINISHED[died.death]
         findings = unfinished_check(reason, SHORTER_FILE if question.kind is Kind.SOURCE_FILE else hint)
-        return Answered(Examined(findings, _outlined(question, sanitizer)), died.cpu_seconds, died.death)
+        outlined = _outlined(question, sanitizer, key=key, is_queued=is_queued)
+        return Answered(Examined(findings, outlined), died.cpu_seconds, died.death)
     charge(done.cpu_seconds)
     told = done.answer
     _raise_refused(told)
@@ -129,7 +130,7 @@ def judge_apart(
     return Answered(Examined(findings, kept, hides=told["hides"]), done.cpu_seconds)
 
 
-def _outlined(question: Question, sanitizer: ValueSanitizer) -> Any:
+def _outlined(question: Question, sanitizer: ValueSanitizer, *, key: Hashable, is_queued: bool) -> Any:
     """Show one line of what is too much work to check: no more of it is looked at than that has room for."""
     is_marked = question.schema is not None and SchemaIndex(json.loads(question.schema)).marks_anything
     is_hidden = is_marked and sanitizer.redacts_secrets
@@ -137,7 +138,8 @@ def _outlined(question: Question, sanitizer: ValueSanitizer) -> Any:
         return HIDDEN if is_hidden else sanitizer.preview(question.output)
     try:
         asked = (question.output, question.configuration, is_hidden)
-        return _as_written(shared_pool().run("outline", asked, cpu_seconds=OUTLINE_SECONDS))
+        done = shared_pool().run("outline", asked, key=key, cpu_seconds=OUTLINE_SECONDS, is_queued=is_queued)
+        return _as_written(done)
     except (ChildDiedError, ChildUnavailableError):  # one that ends the next child, too
         return WrittenOutput(json.dumps(HIDDEN), is_redacted=True, comparable=question.output.text.encode())
 

@@ -28,6 +28,8 @@ COMPILED = 128  # schemas kept; a few hundred kB each at worst, and a child that
 def judge_here(question: Question | None) -> dict[str, Any]:
     """Judge one output; without a question, which comes first, only what this needs is loaded."""
     if question is None:
+        # The search for secrets puts its patterns together when it looks for the first time.
+        ValueSanitizer().redact(["some words"])
         return {}
     # Only source files are judged by their name; what else has one schema shares what was compiled.
     name, schema = question.tool_name if question.kind is Kind.SOURCE_FILE else "", question.schema

@@ -11,9 +11,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections import Counter, OrderedDict, deque
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from retrycontract.children.child import LENGTH_BYTES, TEXTS
+from retrycontract.children.turns import Turns
 
 MEGABYTE = 1_048_576
 
@@ -41,6 +41,7 @@ class Limits:
     jobs: int = 1_000
     processes: int = 2  # at work at the same time; more callers wait
     queued: int | None = None  # of these, at most so many on what came out of a queue; None: all
+    has_spare: bool = False  # whether one more is started while others work, so that nobody waits for its start
 
 
 logger = logging.getLogger("retrycontract")
@@ -178,83 +179,6 @@ class ChildProcess:
         return answer, answer is None and late.is_set()
 
 
-class TooManyWaitingError(Exception):
-    """Raised for a job of a key that has others under way, or would wait too long for its turn among all keys.
-
-    The threads that wait for them are needed by others.
-    """
-
-
-LONGEST_TURN = 5.0  # seconds that a job waits whose sender waits for it; the check itself takes 10 at most
-
-
-class Turns:
-    """Let callers in, so many at a time, in turn between their keys: whoever asks often waits for itself alone.
-
-    One place is left for the other keys, where there are several: a key's jobs that take seconds each must not hold
-    all of them at once. Callers without a key are not told apart, and may have all places. At most `queued` places are
-    given to what came out of a queue.
-    """
-
-    def __init__(self, places: int, queued: int | None = None) -> None:
-        self._free, self._most = places, max(1, places - 1)
-        self._free_for_queued = places if queued is None else queued
-        # Who waits, by key and whether it came out of a queue.
-        self._waiting: OrderedDict[tuple[Hashable, bool], deque[threading.Event]] = OrderedDict()
-        self._held: Counter[Hashable] = Counter()
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def taken(self, key: Hashable = None, *, at_once: int | None = None, is_queued: bool = False) -> Iterator[None]:
-        """Wait for a place, and hold it.
-
-        With `at_once` TooManyWaitingError is raised where so many of the key are here, or no place is free in time.
-        """
-        called, line = threading.Event(), (key, is_queued)
-        with self._lock:
-            here = self._held[key] + sum(len(self._waiting.get((key, each), ())) for each in (False, True))
-            if at_once is not None and here >= at_once:
-                raise TooManyWaitingError
-            self._waiting.setdefault(line, deque()).append(called)
-            self._call()
-        try:
-            if not called.wait(None if at_once is None else LONGEST_TURN):
-                raise TooManyWaitingError
-            yield
-        finally:
-            with self._lock:
-                # An interrupt may come before the place: then nobody may be called to it any more.
-                if called.is_set():
-                    self._free += 1
-                    self._free_for_queued += is_queued
-                    self._held[key] -= 1
-                    if not self._held[key]:
-                        del self._held[key]
-                    self._call()
-                else:
-                    self._waiting[line].remove(called)
-                    if not self._waiting[line]:
-                        del self._waiting[line]
-
-    def _call(self) -> None:
-        """Give the free places away: the line that was served last comes last."""
-        while self._free:
-            line = next((line for line in self._waiting if self._has_place(*line)), None)
-            if line is None:
-                return
-            key, is_queued = line
-            waiting = self._waiting.pop(line)
-            self._free -= 1
-            self._free_for_queued -= is_queued
-            self._held[key] += 1
-            waiting.popleft().set()
-            if waiting:
-                self._waiting[line] = waiting
-
-    def _has_place(self, key: Hashable, is_queued: bool) -> bool:
-        return (key is None or self._held[key] < self._most) and (self._free_for_queued > 0 or not is_queued)
-
-
 class Pool:
     """Do jobs in child processes, no more at a time than the limits allow; for any number of threads."""
 
@@ -262,6 +186,8 @@ class Pool:
         self.limits = limits
         self._turns = Turns(limits.processes, limits.queued)
         self._idle: list[ChildProcess] = []
+        self._working = 0
+        self._is_warming = False
         self._lock = threading.Lock()
         self._is_closed = False
 
@@ -322,23 +248,41 @@ class Pool:
     def _run(self, job: str, request: Any, cpu_seconds: float) -> Done:
         with self._lock:
             process = self._idle.pop() if self._idle else None
-        process = process or ChildProcess(self.limits)
+            self._working += 1
+        is_lost = True
         try:
+            process = process or ChildProcess(self.limits)
+            if self.limits.has_spare:
+                self._warm_apart()
             done = process.run(job, request, cpu_seconds=cpu_seconds)
-        except BaseException:
-            # Stopped whatever it was: an answer that is still to come would be read as that of the next job.
-            process.stop()
-            # The next caller shall not wait for a start that takes longer than most jobs.
-            threading.Thread(target=self.warm, name="retrycontract-child", daemon=True).start()
-            raise
-        with self._lock:
-            # Nobody ends the children of a pool that was closed meanwhile; others may have been started meanwhile, too.
-            is_spare = len(self._idle) >= self.limits.processes
-            if is_kept := not (process.is_worn or is_spare or self._is_closed):
-                self._idle.append(process)
-        if not is_kept:
-            process.stop()
+            is_lost = process.is_worn
+        finally:
+            with self._lock:
+                self._working -= 1
+                # Nobody ends the children of a closed pool; others may have been started meanwhile, too.
+                is_spare = len(self._idle) >= self.limits.processes
+                if process and (is_kept := not (is_lost or is_spare or self._is_closed)):
+                    self._idle.append(process)
+            if process and not is_kept:
+                # Stopped whatever it was: an answer that is still to come would be read as that of the next job.
+                process.stop()
+            if process and is_lost:
+                self._warm_apart()
         return done
+
+    def _warm_apart(self) -> None:
+        """Have a child started if none is idle: the next caller shall not wait for what takes longer than most jobs."""
+        with self._lock:
+            if self._idle or self._is_warming or self._is_closed or self._working >= self.limits.processes:
+                return
+            self._is_warming = True
+        threading.Thread(target=self._warm_once, name="retrycontract-child", daemon=True).start()
+
+    def _warm_once(self) -> None:
+        try:
+            self.warm()
+        finally:
+            self._is_warming = False
 
 
 def shared_pool() -> Pool:

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, unquote_to_bytes
 from weakref import WeakValueDictionary
 
+from retrycontract.front.turns import Line
+
 if TYPE_CHECKING:
     from types import TracebackType
     from wsgiref.types import WSGIApplication, WSGIEnvironment
@@ -126,9 +128,10 @@ class WsgiBridge:
     one thread by default: one writer is quicker than several that fight for SQLite's lock. What is only read runs on
     another pool of that size, so that it never queues behind a write that waits for a lock. Of these, what `is_slow`
     tells by method, path and size of the body runs on a third pool. What `turn_of` gives a name runs in one thread with
-    all of that name. Of one key no more are handed to the API's pool than keep its threads at work: of a thousand that
-    come at once the others wait outside, so that nobody else queues behind them. One that reads what is dear to write,
-    such as megabytes of history, reads in one thread with all others that do. One session has half of the pages'.
+    all of that name, one of each key at a time, and the smaller ones first. Of one key no more are handed to the API's
+    pool than keep its threads at work: of a thousand that come at once the others wait outside, so that nobody else
+    queues behind them. One that reads what is dear to write, such as megabytes of history, reads in one thread with all
+    others that do. One session has half of the pages'.
     Who sends a form over the limit reads `too_large_page`, which is given the limit in bytes, or else one bare line.
     """
 
@@ -157,6 +160,7 @@ class WsgiBridge:
         # Nothing there waits for anything but the interpreter, so that more threads would do no more, and take it
         # from all others in turn.
         self._turns = defaultdict[str, ThreadPoolExecutor](partial(ThreadPoolExecutor, 1, thread_name_prefix="turn"))
+        self._lines = defaultdict[str, Line](Line)
         self._turn_of = turn_of
         self._pages = ThreadPoolExecutor(page_threads, thread_name_prefix="page")
         # A password is made to be dear to check: six who guess would hold every thread of the pages. One at a time
@@ -194,16 +198,14 @@ class WsgiBridge:
     async def ask(self, scope: Scope, body: bytes) -> Response:
         """Run the application for one request and give its whole response; what it raises becomes a 500."""
         is_login = scope["method"] == "POST" and _path(scope).endswith(b"/login/")
-        pool = self._logins if is_login else self._pages
+        pool, turn = self._logins if is_login else self._pages, ""
         if self.is_api(scope):
             request = scope["method"], _path(scope), len(body)
-            if turn := self._turn_of(*request):
-                pool = self._turns[turn]
-            else:
-                quick = self._reads if scope["method"] in SAFE else self._api
-                pool = self._slow if self._is_slow(*request) else quick
+            turn = self._turn_of(*request)
+            quick = self._reads if scope["method"] in SAFE else self._api
+            pool = self._turns[turn] if turn else self._slow if self._is_slow(*request) else quick
         loop, key = asyncio.get_running_loop(), _key(scope)
-        async with self._gate(scope, pool):
+        async with self._gate(scope, pool, turn), self._lines[turn].turn(len(body)) if turn else nullcontext():
             # Not before its turn: what its key read before it may have been dear.
             is_apart = pool is self._reads and self._dear.get(key, 0) > loop.time()
             used = self._dear_reads if is_apart else pool
@@ -215,10 +217,12 @@ class WsgiBridge:
                 self._dear.popitem(last=False)
         return response
 
-    def _gate(self, scope: Scope, pool: ThreadPoolExecutor) -> AbstractAsyncContextManager[object]:
+    def _gate(self, scope: Scope, pool: ThreadPoolExecutor, turn: str) -> AbstractAsyncContextManager[object]:
         if pool in (self._api, self._reads):
             use = b"read " if pool is self._reads else b"write "
             return self._gates.setdefault(use + _key(scope), asyncio.Semaphore(self._of_key))
+        if turn:
+            return self._gates.setdefault(f"{turn} ".encode() + _key(scope), asyncio.Semaphore(1))
         if pool is not self._pages:
             return nullcontext()
         address = str((scope.get("client") or ("",))[0])

@@ -23,9 +23,8 @@ from retrycontract.children.pool import (
     Death,
     Limits,
     Pool,
-    TooManyWaitingError,
-    Turns,
 )
+from retrycontract.children.turns import TooManyWaitingError, Turns
 from retrycontract.contract.configuration import RetryConfiguration
 from tests.bombs import endless
 from tests.serving.threads import eventually
@@ -90,7 +89,7 @@ def test_a_child_serves_many_jobs_and_is_replaced_when_worn() -> None:
         faults(pool, "x = 1\n")
         (first,) = pool._idle
         faults(pool, "x = 1\n")
-        assert pool._idle == []
+        assert first not in pool._idle
         assert first._child.poll() is not None
     finally:
         pool.close()
@@ -225,7 +224,7 @@ def test_a_key_with_jobs_under_way_may_be_refused() -> None:
 
 def test_who_waits_for_an_answer_does_not_wait_for_ever_for_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Six keys at once with a file that takes two seconds each: the last of them was answered after half a minute."""
-    monkeypatch.setattr("retrycontract.children.pool.LONGEST_TURN", 0.1)
+    monkeypatch.setattr("retrycontract.children.turns.LONGEST_TURN", 0.1)
     turns = Turns(1)
     with turns.taken("a"), pytest.raises(TooManyWaitingError), turns.taken("b", at_once=2):
         pass
@@ -270,6 +269,25 @@ def test_of_children_that_were_started_while_others_worked_no_more_stay_than_may
             pool.warm()
             done.result()
         assert len(pool._idle) == 1
+    finally:
+        pool.close()
+
+
+def test_a_spare_is_started_while_others_work_and_in_the_place_of_one_that_is_worn() -> None:
+    pool = Pool(Limits(processes=2, seconds=HANG, has_spare=True, jobs=3))
+    try:
+        for _ in range(4):  # the one that is started ready was asked once before
+            pool.run("compile", ("python", "x = 1"))
+            eventually(lambda: pool._idle)
+        assert len(pool._idle) == 1
+        (idle,) = pool._idle
+        with ThreadPoolExecutor(1) as threads:
+            done = threads.submit(pool.run, "judge", endless(), cpu_seconds=2)
+            eventually(lambda: pool._idle and idle not in pool._idle)
+            (spare,) = pool._idle
+            pool.run("compile", ("python", "x = 1"))
+            assert pool._idle == [spare], "it did the job, and nobody started another"
+            assert isinstance(done.exception(HANG), ChildDiedError)
     finally:
         pool.close()
 

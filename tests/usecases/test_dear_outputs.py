@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from threading import Semaphore
 from types import FrameType
 from typing import Any
 from weakref import ref
@@ -26,7 +27,7 @@ from retrycontract.contract.tool import Tool
 from retrycontract.store.models import Attempt
 from retrycontract.store.sealing import seal, unseal_apart
 from retrycontract.usecases.calls.check_output import Submitted, is_quick
-from retrycontract.usecases.calls.sweep import index_calls
+from retrycontract.usecases.calls.sweep import index_calls, judge_waiting
 from retrycontract.usecases.counts.keep_count import WorkUsedUpError, charge, refuse_overdrawn
 from retrycontract.usecases.tools.contracts import KEPT_TOGETHER, PinnedContract, pinned
 from retrycontract.usecases.tools.register_tool import register_tool
@@ -35,6 +36,7 @@ from tests.contract.test_admission_hostile import doubled
 from tests.factories import make_agent, make_tool, submit
 from tests.file_database import all_at_once
 from tests.usecases.conftest import NOON, configure, judge_all, send_and_judge
+from tests.usecases.queue_desk import at
 
 pytestmark = pytest.mark.django_db
 
@@ -96,6 +98,36 @@ def test_a_clock_that_is_set_back_makes_nobody_wait_for_days(settings: Settings)
     charge(agent.pk, 1, now=NOON)
     agent.refresh_from_db()
     assert agent.work_until == NOON.timestamp() + 2
+
+
+@pytest.mark.parametrize("per_minute", [30, 0.1, 0], ids=["metered", "tightly", "unmetered"])
+@pytest.mark.parametrize(
+    ("before", "later", "is_left"),
+    [(0, 0, False), (0, 60, False), (20, 0, True), (20, 60, True)],
+    ids=["short", "short, waited long", "the agent owes much", "the agent owed much, waited long"],
+)
+def test_where_all_places_are_taken_what_is_short_is_judged_and_what_is_long_is_left(
+    settings: Settings, per_minute: float, before: float, later: float, is_left: bool
+) -> None:
+    configure(settings, work_seconds_per_minute=per_minute, work_burst_seconds=100)
+    agent, bomb = make_agent(), known()[5]  # takes a twentieth of a second
+    make_tool(agent, schema=bomb.schema)
+    charge(agent.pk, before, now=NOON)
+    assert submit(agent, bomb.value, at=NOON).is_dear
+    clock = at(NOON + timedelta(seconds=later))
+    assert judge_waiting(clock=clock, places=Semaphore(0)) == (not is_left)
+    assert judge_waiting(clock=clock, places=Semaphore(1)) == is_left
+
+
+def test_a_long_output_does_not_become_a_short_one_by_waiting() -> None:
+    agent, bomb = make_agent(), known()[1]
+    make_tool(agent, schema=bomb.schema)
+    submit(agent, bomb.value, at=NOON)
+    places = Semaphore(1)
+    for minutes in (0, 1, 10):
+        assert judge_waiting(clock=at(NOON + timedelta(minutes=minutes)), places=Semaphore(0)) == 0
+    assert judge_waiting(clock=at(NOON), places=places) == 1
+    assert places.acquire(blocking=False), "the place is free again"
 
 
 DEAR: list[tuple[dict[str, Any], Any, Any]] = [

@@ -168,12 +168,36 @@ def test_what_is_quick_waits_for_no_output_that_takes_seconds(
     assert Attempt.objects.get(pk=dear[2]).state == "queued", "none is begun while it stops"
 
 
-def test_there_is_a_thread_for_each_child_and_one_more_however_often_it_is_started(
+@pytest.mark.parametrize("per_minute", [30, 0], ids=["metered", "unmetered"])
+def test_what_takes_a_tenth_of_a_second_waits_for_no_output_that_takes_two(
+    run_worker: Callable[[float], None], settings: Settings, per_minute: int
+) -> None:
+    configure(settings, check_processes=1, work_seconds_per_minute=per_minute, check_seconds=10)
+    run_worker(LONG)
+    bomb, others = known()[0], []
+    for name in ("a", "b"):
+        agent = make_agent(name)
+        make_tool(agent, schema=bomb.schema)
+        others.append(submit(agent, bomb.value).pk)
+    leased = Attempt.objects.filter(pk__in=others, state="leased")
+    eventually(lambda: leased.count() == 1)
+    neighbour = make_agent()
+    make_tool(neighbour)
+    short = submit(neighbour, {"count": 1, "rows": [{"n": number, "t": "some words"} for number in range(1_500)]})
+    assert short.is_dear
+    eventually(is_judged(short))
+    assert leased.count() == 1
+    assert not Attempt.objects.filter(pk__in=others, state="judged").exists()
+    embedded.stop()
+    eventually(lambda: not threads())
+
+
+def test_there_is_a_thread_for_each_child_and_two_more_however_often_it_is_started(
     run_worker: Callable[[float], None],
 ) -> None:
     for _ in range(3):
         run_worker(LONG)
-    assert len(threads()) == settings.RETRYCONTRACT.children + 1
+    assert len(threads()) == settings.RETRYCONTRACT.children + 2
     embedded.stop()
     embedded.stop()
     assert threads() == []

@@ -48,9 +48,6 @@ class AgentQuerySet(models.QuerySet["Agent"]):
         anew.
         """
         moment, found = now.timestamp(), self.filter(pk=agent_id)
-        if not per_second:
-            found.update(work_until=moment, work_seconds=F("work_seconds") + seconds)
-            return
         from_now = When(work_until__gt=moment + most / per_second, then=Value(moment))
         begun = Case(from_now, default=Greatest(F("work_until"), Value(moment)))
         found.update(work_until=begun + seconds / per_second, work_seconds=F("work_seconds") + seconds)

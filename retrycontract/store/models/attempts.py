@@ -98,7 +98,7 @@ def _by_dearness(of: Callable[..., Any], *names: str) -> dict[bool | None, State
 
 
 CLAIMABLE = _by_dearness(lambda pk, **kind: Attempt.objects.claimable(**kind).filter(pk=pk).order_by(), "pk", "now")
-OF_WAITING: Final = ("call__agent__work_until", "pk", "is_dear", "state", "call__agent_id")
+OF_WAITING: Final = ("call__agent__work_until", "pk", "is_dear", "state", "call__agent_id", "submitted_at")
 # Whose account owes least comes first, then who came first: rows are sorted as they are read.
 WAITING = _by_dearness(lambda **kind: Attempt.objects.claimable(**kind).values_list(*OF_WAITING)[:LOOKED_AT], "now")
 

@@ -80,9 +80,14 @@ def check_here(submitted: Submitted, contract: PinnedContract | None) -> Checked
     return Checked(examined, thread_time() - started, (perf_counter_ns() - began) // 1000)
 
 
-def check_apart(submitted: Submitted, contract: PinnedContract | None, key: object) -> Checked:
-    """Check an output out of the queue in a child process, for no longer than the settings allow."""
-    return ask_child(submitted, contract.declared if contract else None, key, is_queued=True)
+def check_apart(
+    submitted: Submitted, contract: PinnedContract | None, key: object, *, goes_first: bool = False
+) -> Checked:
+    """Check an output out of the queue in a child process, for no longer than the settings allow.
+
+    One that `goes_first` may have the place that the queue leaves free.
+    """
+    return ask_child(submitted, contract.declared if contract else None, key, is_queued=not goes_first)
 
 
 def ask_child(
@@ -124,9 +129,11 @@ def ask_child(
 def bound_children() -> None:
     """Give the children of this process the limits that the settings name."""
     service = settings.RETRYCONTRACT
-    # One more than attempts may have: who registers or tries a schema waits for no output that takes seconds.
+    # One more than attempts may have: who registers or tries a schema, or has caused little work so far, waits for no
+    # output that takes seconds.
     processes, queued = service.children + 1, service.children
-    bound_shared_pool(Limits(memory=service.check_memory_mb * MEGABYTE, processes=processes, queued=queued))
+    memory = service.check_memory_mb * MEGABYTE
+    bound_shared_pool(Limits(memory=memory, processes=processes, queued=queued, has_spare=True))
 
 
 def is_quick(submitted: Submitted, contract: PinnedContract | None) -> bool:

@@ -35,7 +35,7 @@ from retrycontract.usecases.calls.record_verdict import (
     log_verdict,
     open_escalation,
 )
-from retrycontract.usecases.counts.keep_count import charge, note_work
+from retrycontract.usecases.counts.keep_count import charge, goes_first, note_work
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.tools.contracts import pinned, sanitizer
 
@@ -119,7 +119,8 @@ def judge_leased(attempt: Attempt, token: str, now: datetime, *, clock: Callable
         # What is cheap was queued for another reason (the order of attempts, the setting), and needs no child process.
         if not attempt.is_dear:
             return _finish(attempt, token, submitted, check_here(submitted, contract), payload, clock())
-        checked = check_apart(submitted, contract, call.agent_id)
+        first = goes_first(call.agent.work_until, attempt.submitted_at)
+        checked = check_apart(submitted, contract, call.agent_id, goes_first=first)
     except InvalidSchema as fault:  # an earlier release took it, and what is pinned to it stays so
         return _give_up(attempt, token, clock(), _refused(fault))
     # What ends this process from here on may be the output.

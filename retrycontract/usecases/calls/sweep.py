@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby, islice
+from threading import Semaphore
 from time import monotonic
 from typing import Any, Final
 
@@ -41,7 +43,7 @@ from retrycontract.store.outages import outage
 from retrycontract.store.transactions import LONGEST_SWEEP, in_batches, write_transaction
 from retrycontract.usecases.calls.judge_attempt import judge_attempt, judge_leased, lease_attempts
 from retrycontract.usecases.calls.record_verdict import tell_step
-from retrycontract.usecases.counts.keep_count import count_end
+from retrycontract.usecases.counts.keep_count import count_end, goes_first
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
 from retrycontract.usecases.tools.contracts import on_expiry
@@ -50,20 +52,28 @@ BATCH = 200  # rows of each kind that are taken at once
 
 
 def judge_waiting(
-    *, clock: Callable[[], datetime], dear: bool | None = None, is_ending: Callable[[], bool] = lambda: False
+    *,
+    clock: Callable[[], datetime],
+    dear: bool | None = None,
+    is_ending: Callable[[], bool] = lambda: False,
+    places: Semaphore | None = None,
 ) -> int:
     """Judge every attempt that may be claimed now; returns how many were judged here.
 
-    With `dear` only those are that wait for a child process, or only the others. None is begun once `is_ending`.
+    With `dear` only those are that wait for a child process, or only the others. None is begun once `is_ending`. Of the
+    dear ones of agents that owe much, only as many are in hand as there are `places`: who owes little goes past them.
     """
     judged = 0
     while waiting := WAITING[dear].tuples(now=clock()):
         done = 0
         # After a dear one everything is looked at anew, since it took its time.
-        for ids, is_dear in _leases(sorted(waiting)):
+        for ids, is_dear, is_long in _leases(sorted(waiting)):
             if is_ending():
                 return judged + done
-            done += judge_or_leave(ids[0], clock=clock, dear=dear) if len(ids) == 1 else _judge_together(ids, clock)
+            with _place(places if is_long else None) as has_place:
+                if has_place:
+                    alone = len(ids) == 1
+                    done += judge_or_leave(ids[0], clock=clock, dear=dear) if alone else _judge_together(ids, clock)
             if done and is_dear:
                 break
         judged += done
@@ -72,23 +82,37 @@ def judge_waiting(
     return judged
 
 
-def _leases(waiting: Sequence[tuple[Any, ...]]) -> Iterator[tuple[Sequence[int], bool]]:
-    """Give what is leased at once, and whether it is dear: quick ones that come the first time together, others alone.
+@contextmanager
+def _place(places: Semaphore | None) -> Iterator[bool]:
+    """Hold one of the places, if there is one: who holds it looks anew afterwards, so that nobody need wait for it."""
+    has_place = places is None or places.acquire(blocking=False)
+    try:
+        yield has_place
+    finally:
+        if places is not None and has_place:
+            places.release()
+
+
+def _leases(waiting: Sequence[tuple[Any, ...]]) -> Iterator[tuple[Sequence[int], bool, bool]]:
+    """Give what is leased at once, whether it is dear, and whether it takes long or its agent owes much.
+
+    Quick ones that come the first time are leased together, others alone.
 
     Whose checks took least comes first; of those that are leased together each agent's first comes before any second.
     """
     for is_alone, group in groupby(waiting, lambda row: row[2] or row[3] != AttemptState.QUEUED):
         if is_alone:
-            yield from (([attempt_id], is_dear) for _, attempt_id, is_dear, *_ in group)
+            for work_until, attempt_id, is_dear, *_, submitted_at in group:
+                yield [attempt_id], is_dear, is_dear and not goes_first(work_until, submitted_at)
             continue
         before: Counter[int] = Counter()
         turns = []
-        for place, (_, attempt_id, *_, agent_id) in enumerate(group):
+        for place, (_, attempt_id, _, _, agent_id, _) in enumerate(group):
             turns.append((before[agent_id], place, attempt_id))
             before[agent_id] += 1
         ids = [attempt_id for *_, attempt_id in sorted(turns)]
         most = settings.RETRYCONTRACT.lease_attempts
-        yield from ((ids[at : at + most], False) for at in range(0, len(ids), most))
+        yield from ((ids[at : at + most], False, False) for at in range(0, len(ids), most))
 
 
 def _judge_together(ids: Sequence[int], clock: Callable[[], datetime]) -> int:

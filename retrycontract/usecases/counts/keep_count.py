@@ -42,6 +42,8 @@ from retrycontract.store.transactions import write_turn
 # to more. An account that owes more was charged before the clock was set back.
 MOST_OWED: Final = 100.0
 LONG_READING: Final = 0.01  # seconds; what is read every day takes a few milliseconds, and is nobody's burden
+SHORT_WORK: Final = 0.4  # seconds; who owes less waits for no check of whoever owes more
+PER_MINUTE: Final = 30.0  # seconds that are worked off where no setting bounds them, so that it is known who goes first
 NOTED: Final = 0.1  # seconds of quick checks that are kept in mind, since a write would cost more than each of them
 
 
@@ -58,7 +60,7 @@ def charge(agent_id: int, seconds: float, *, now: datetime) -> None:
     service = settings.RETRYCONTRACT
     with write_turn():
         Agent.objects.charge(
-            agent_id, seconds, per_second=service.work_seconds_per_minute / 60,
+            agent_id, seconds, per_second=_worked_off(),
             most=service.work_burst_seconds + MOST_OWED, now=now,
         )  # fmt: skip
 
@@ -103,9 +105,23 @@ def seconds_overdrawn(agent: Agent, *, now: datetime) -> int:
     service = settings.RETRYCONTRACT
     if not service.work_seconds_per_minute:
         return 0
-    per_second = service.work_seconds_per_minute / 60
+    per_second = _worked_off()
     wait = agent.work_until - now.timestamp() - service.work_burst_seconds / per_second
     return ceil(wait) if 0 < wait <= MOST_OWED / per_second else 0
+
+
+def goes_first(work_until: float, submitted_at: datetime) -> bool:
+    """Tell whether a dear output is so short, and its agent's account owes so little, that it goes past longer ones.
+
+    It was charged for when it came in, so that the account has owed at least its cost since then.
+    """
+    return (work_until - submitted_at.timestamp()) * _worked_off() <= SHORT_WORK
+
+
+def _worked_off() -> float:
+    """Give the processor seconds that an account works off in a second."""
+    per_minute: float = settings.RETRYCONTRACT.work_seconds_per_minute or PER_MINUTE
+    return per_minute / 60
 
 
 # Lost when the process ends, and then not charged: less than `NOTED` for each agent.
