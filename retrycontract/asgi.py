@@ -46,6 +46,8 @@ COLLECTIONS: Final = (10_000, 3, 300)
 # Requests that wait for a child process, or whose body alone keeps a thread for long: nobody else waits behind them.
 SLOW_THREADS: Final = 4
 SLOW_BYTES: Final = 16_384
+CHECK: Final = b"/api/v1/check"
+HUGE_BYTES: Final = 524_288  # of a check; to read and hand on more takes 20 to 250 ms of the interpreter
 LARGE_BYTES: Final = 65_536  # of an attempt; to read and seal more takes 10 to 200 ms of the interpreter, less up to 20
 ROOM, ROOM_OF_PROXY = 256 * 1024**2, 384 * 1024**2  # bytes of large requests that are held at once
 API_THREADS_ON_POSTGRESQL: Final = 4  # it has many writers; SQLite's one is quickest with one thread
@@ -107,15 +109,17 @@ def _front_of_house() -> FrontOfHouse:
 
 def _is_slow(method: str, path: bytes, size: int) -> bool:
     """Tell a request of the API that may take long: it checks a schema, or much text."""
-    checks_schema = path == b"/api/v1/check" or (method in ("PUT", "POST") and path.startswith(b"/api/v1/tools"))
+    checks_schema = path == CHECK or (method in ("PUT", "POST") and path.startswith(b"/api/v1/tools"))
     return checks_schema or size > SLOW_BYTES
 
 
 def _turn_of(method: str, path: bytes, size: int) -> str:
-    """Name the turn of an attempt that is read for long and waits for no child process: the larger ones' is their own.
+    """Name the turn of what is read for long: attempts have one, the larger ones of them, and the largest checks.
 
-    They wait for nothing but the interpreter, and several at once would take it from everybody else.
+    They wait for the interpreter, and several at once would take it from everybody else.
     """
+    if size > HUGE_BYTES and path == CHECK:
+        return "check"
     if size <= SLOW_BYTES or method != "POST" or path != b"/api/v1/calls":
         return ""
     return "large" if size > LARGE_BYTES else "middle"

@@ -40,6 +40,8 @@ def _integer(digits: str) -> float:
 
 _DECODER = json.JSONDecoder(parse_int=_integer)
 _value_at = _DECODER.raw_decode
+_EMPTY = {"{": "{}", "[": "[]"}
+MANY = 20_000  # values and characters; to make so many takes 2 to 15 ms, in which the interpreter serves nobody else
 _SPACE = re.compile(r"[ \t\r\n]*")
 # For lines that break off: a string counts although the line ends in it, a number only where something follows that
 # ends it, for the rest of an id would make it another one.
@@ -194,7 +196,9 @@ def output_at(text: str, *path: str) -> Any:
 
 
 def _as_judged(text: str, start: int) -> Any:
-    written = text[start : _end(text, start)]
+    written = text[start : end_of_value(text, start)]
+    if _holds_many(written):
+        return written
     value, fault = read_json(written)
     return as_text(value) if fault is None else written
 
@@ -209,7 +213,7 @@ def replaced(text: str, path: tuple[str, ...], written: str) -> str:
     """Write something else where readable JSON has a value."""
     start = _start(text, path, any_value=True)
     assert start is not None, "the caller has seen that it is there"
-    return text[:start] + written + text[_end(text, start) :]
+    return text[:start] + written + text[end_of_value(text, start) :]
 
 
 def items_at(text: str, *path: str) -> list[str]:
@@ -287,20 +291,32 @@ def _written(value: dict[str, Any]) -> Message:
 
 
 def _outline(text: str) -> Any:
-    """Read JSON; where a model's arguments nest too deep, without them: they are judged as the text that they are."""
+    """Read JSON, without a model's arguments where they nest too deep or hold many values: they are judged as text."""
+    if _holds_many(text) and (shorter := _without_output(text)) is not None:
+        return _read(shorter)
     try:
         return _read(text)
     except UnreadableMessageError as error:
-        if not error.is_too_deep:
+        if not error.is_too_deep or (shorter := _without_output(text)) is None:
             raise
-        with suppress(ValueError):
-            members = members_of(text)
-            params = members_of(members["params"]) if members.get("params", "").startswith("{") else {}
-            if "arguments" in params:
-                return _read(_joined(members | {"params": _joined(params | {"arguments": "{}"})}))
-            if "tool_input" in members:  # of a hook
-                return _read(_joined(members | {"tool_input": "{}"}))
-        raise
+        return _read(shorter)
+
+
+def _holds_many(text: str) -> bool:
+    """Tell a text whose values are not to be made here: meanwhile the interpreter would serve nobody else."""
+    return len(text) > MANY and sum(map(text.count, ",[{")) > MANY
+
+
+def _without_output(text: str) -> str | None:
+    """Put an empty object or list in the place of the arguments of a call or a hook; None where there are none."""
+    with suppress(ValueError):
+        members = members_of(text)
+        params = members_of(members["params"]) if members.get("params", "").startswith("{") else {}
+        if empty := _EMPTY.get(params.get("arguments", "")[:1]):
+            return _joined(members | {"params": _joined(params | {"arguments": empty})})
+        if empty := _EMPTY.get(members.get("tool_input", "")[:1]):  # of a hook
+            return _joined(members | {"tool_input": empty})
+    return None
 
 
 def _read(text: str) -> Any:
@@ -311,14 +327,6 @@ def _read(text: str) -> Any:
         return _DECODER.decode(text)
     except ValueError:
         raise UnreadableMessageError(text, is_too_deep=False) from None
-
-
-def _end(text: str, at: int) -> int:
-    """Find where a value of readable JSON ends, what nests deeper than Python reads by its brackets alone."""
-    try:
-        return _value_at(text, at)[1]
-    except RecursionError:
-        return end_of_value(text, at)
 
 
 def _start(text: str, path: tuple[str, ...], *, any_value: bool = False) -> int | None:
@@ -337,7 +345,7 @@ def _members(text: str, start: int | None) -> Iterator[tuple[str, int, int]]:
     while at < len(text) and text[at] == '"':
         name, at = _value_at(text, at)
         begins = _skip(text, _skip(text, at) + 1)
-        end = _end(text, begins)
+        end = end_of_value(text, begins)
         yield name, begins, end
         at = _skip(text, _skip(text, end) + 1)
 
@@ -345,7 +353,7 @@ def _members(text: str, start: int | None) -> Iterator[tuple[str, int, int]]:
 def _items(text: str, start: int) -> Iterator[tuple[int, int]]:
     at = _skip(text, start + 1)
     while text[at] != "]":
-        end = _end(text, at)
+        end = end_of_value(text, at)
         yield at, end
         at = _skip(text, end)
         at = _skip(text, at + 1) if text[at] == "," else at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import re
 import sys
@@ -197,9 +198,17 @@ def test_a_name_in_any_script_is_compiled_at_the_door() -> None:
     assert Weight.of({"pattern": r"^\p{Lu}[\p{L}\p{M}' -]{0,63}$"}).compiling < 0.1 * SECOND
 
 
-def test_where_a_value_ends_is_found_in_one_step_for_all_brackets_side_by_side() -> None:
-    assert end_of_value("[" * 200_000 + "]" * 200_000, 0) == 400_000
-    assert steps(lambda: end_of_value("[" * 200_000 + "]" * 200_000, 0)) < 1_000
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 200_000 + "]" * 200_000, json.dumps([[]] * 100_000), json.dumps([*range(100_000)]),
+        json.dumps([{"k": "]"}] * 50_000), json.dumps({f"k{number}": ["a", 1] for number in range(50_000)}),
+    ],
+    ids=["side by side", "lists", "numbers", "objects", "members"],
+)  # fmt: skip
+def test_where_a_value_ends_is_found_in_few_steps(text: str) -> None:
+    assert end_of_value(f"{text}]", 0) == len(text)
+    assert steps(lambda: end_of_value(text, 0)) < 10_000
 
 
 LARGE: list[Any] = [

@@ -82,13 +82,22 @@ def test_fifty_bombs_of_one_key_hold_up_nobody_in_one_process(tmp_path: Path) ->
 
 HOOK = b'{"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "count", "tool_input": %s}'
 ASKED = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "count", "arguments": %s}}'
+CHECK = b'{"input_schema": {"type": "object"}, "arguments": %s}'
 DEEP, TWICE = b"[" * 900_000 + b"]" * 900_000, b"{" + b",".join([b'"a":1'] * 290_000) + b"}"
+LISTS = b'{"a": [' + b"[]," * 550_000 + b"[]]}"
 
 
 @pytest.mark.parametrize(
     ("address", "body"),
-    [("/hooks?wait=0", HOOK % DEEP), ("/hooks?wait=0", HOOK % TWICE), ("/guardrails/authz", ASKED % DEEP)],
-    ids=["hook, deep", "hook, names twice", "guardrail, deep"],
+    [
+        ("/hooks?wait=0", HOOK % DEEP),
+        ("/hooks?wait=0", HOOK % TWICE),
+        ("/hooks?wait=0", HOOK % LISTS),
+        ("/guardrails/authz", ASKED % DEEP),
+        ("/guardrails/authz", ASKED % LISTS),
+        ("/api/v1/check", CHECK % LISTS),
+    ],
+    ids=["hook, deep", "hook, names twice", "hook, lists", "guardrail, deep", "guardrail, lists", "check, lists"],
 )
 def test_what_takes_long_to_read_at_a_door_without_code_holds_up_nobody(
     tmp_path: Path, address: str, body: bytes

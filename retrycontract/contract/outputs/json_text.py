@@ -278,17 +278,18 @@ def end_of_value(text: str, start: int) -> int:
     scalar = _SCALAR.match(text, start)
     if scalar is not None:
         return scalar.end()
-    depth = 0
-    for step in _STEPS.finditer(text, start):
+    first = _STRUCTURE.search(text, start)
+    if first is not None and first[0] not in "[{":
+        return first.end()
+    depth = 1
+    for step in _STEPS.finditer(text, first.end() if first else len(text)):
         begin, end = step.span()
-        if text[begin] in "[{":
+        if step.lastgroup == "opens":
             depth += end - begin
-        elif text[begin] != '"':
+        elif step.lastgroup == "closes":
             if end - begin >= depth:
-                return begin + max(depth, 1)
+                return begin + depth
             depth -= end - begin
-        elif not depth:
-            return end
     raise ValueError("the value does not end")
 
 
@@ -329,8 +330,13 @@ _RUNS = re.compile(rb"\[+|\]+")
 _STRUCTURE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 
 
-# The same, brackets side by side at once: a megabyte of them is no more than one step.
-_STEPS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[{]+|[\]}]+', re.DOTALL)
+# The same, brackets side by side at once, and a thousand values without others in them: few steps for a megabyte.
+_FLAT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^"\[\]{}]++'
+_STEPS = re.compile(
+    rf"(?:{_FLAT}|\[(?:{_FLAT})*+\]|\{{(?:{_FLAT})*+\}}){{1,1000}}+"
+    rf'|"[^"\\]*(?:\\.[^"\\]*)*\\?\Z|(?P<opens>[\[{{]+)|(?P<closes>[\]}}]+)',
+    re.DOTALL,
+)
 
 
 def _decoder(beyond: Callable[[str], int]) -> json.JSONDecoder:

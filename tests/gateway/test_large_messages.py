@@ -1,0 +1,69 @@
+"""Arguments of very many values: none is made where others would wait meanwhile, and all else is read as ever."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from typing import Any
+
+import pytest
+
+from retrycontract.mcp.messages import Message, equal_keys, has_odd_arguments, output_at, read_line
+
+MANY: dict[str, str] = {
+    "lists": json.dumps({"a": [[]] * 200_000}),
+    "numbers": json.dumps({"a": [*range(100_000)]}),
+    "objects": json.dumps({"rows": [{"n": number, "s": 'a "]}'} for number in range(40_000)]}),
+    "strings": json.dumps({"a": ["],{"] * 50_000}),
+    "a list": json.dumps([[]] * 100_000),
+    "no JSON": '{"a": [' + "[01]," * 100_000 + "]}",
+    "a key twice": '{"a": 1, "a": [' + "1," * 100_000 + "1]}",
+}
+
+
+def call(arguments: str) -> str:
+    return f'{{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {{"name": "t", "arguments": {arguments}}}}}'
+
+
+def hook(arguments: str) -> str:
+    return f'{{"hook_event_name": "PreToolUse", "tool_name": "t", "tool_input": {arguments}, "cwd": "/"}}'
+
+
+def read(text: str) -> Message:
+    message = read_line(text)
+    assert isinstance(message, Message)
+    return message
+
+
+@pytest.mark.parametrize("arguments", MANY.values(), ids=MANY)
+def test_what_holds_many_values_is_judged_as_the_text_that_it_is(arguments: str) -> None:
+    message, payload = read(call(arguments)), read(hook(arguments))
+    assert message.output == arguments
+    assert output_at(message.text, "params", "arguments") == arguments
+    assert output_at(payload.text, "tool_input") == arguments
+    assert (message.id, message.is_call, message.params["name"]) == (7, True, "t")
+    assert (payload.value["tool_name"], payload.value["cwd"]) == ("t", "/")
+    assert has_odd_arguments(message.value) == arguments.startswith("[")
+    assert equal_keys(payload.text) is None
+    assert message.repeated is None
+    assert equal_keys(payload.text[:-1] + ', "tool_name": "u"}') == "tool_name"
+
+
+@pytest.mark.parametrize("written", [call, hook])
+def test_its_values_are_not_made(written: Any) -> None:
+    text = written(json.dumps({"a": [[]] * 500_000}))
+    tracemalloc.start()
+    try:
+        message = read(text)
+        equal_keys(message.text)
+        output_at(message.text, *(("params", "arguments") if written is call else ("tool_input",)))
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 8 * len(text), "half a million lists take thirty times as much as their text"
+
+
+def test_what_holds_few_is_read_as_ever() -> None:
+    value = {"a": [[]] * 100, "long": "x" * 100_000}
+    assert read(call(json.dumps(value))).output == value
+    assert output_at(hook(json.dumps(value)), "tool_input") == value
