@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import re2
@@ -282,3 +282,30 @@ class Finder:
     def of(cls, source: Detector | Head, find: Callable[[str, Allowance], Iterator[SecretSpan]]) -> Finder:
         """Take the prefilter from a detector or a head."""
         return cls(loosened(source.pattern), find)
+
+
+def bounded(finders: Iterable[Finder], text: str) -> Iterator[SecretSpan]:
+    """Let each finder judge what it may; from where one finds too much on, everything is taken for a secret."""
+    end = len(text)
+    for finder in finders:
+        found, rest = list[SecretSpan](), list[SecretSpan]()
+        try:
+            found.extend(finder.find(text, Allowance.of(text)))  # what comes before an error stays
+        except TooDenseError as dense:
+            rest = [SecretSpan(dense.position, end, "SECRET")]
+            # From that place on all is taken, so that nothing is left there for the other finders.
+            text, end = text[: dense.position], dense.position
+        yield from chain((span for span in found if span.start < end), rest)
+
+
+def merge(spans: Iterator[SecretSpan]) -> list[SecretSpan]:
+    """Join overlapping spans; the one given first names the kind."""
+    ranked = sorted((span.start, span.end, rank, span.mark) for rank, span in enumerate(spans) if span.end > span.start)
+    merged: list[tuple[int, int, int, str]] = []
+    for start, end, rank, mark in ranked:
+        if merged and start < merged[-1][1]:
+            first, last, best, name = merged[-1]
+            merged[-1] = (first, max(last, end), *min((best, name), (rank, mark)))
+        else:
+            merged.append((start, end, rank, mark))
+    return [SecretSpan(start, end, mark) for start, end, _, mark in merged]
