@@ -287,13 +287,16 @@ def _value(cell: tuple[str, int], start: int, column: _Column, allowance: Allowa
     written, at = cell
     bare = written.lstrip(_DRESS)
     text = bare.rstrip(_DRESS).rstrip(_CLOSING).rstrip(_DRESS)
-    if len(text) < SHORTEST_VALUE or (column.is_strict and _is_ordinary(text)) or is_secret_name(text):
+    if len(text) < SHORTEST_VALUE or (column.is_strict and _is_ordinary(text)):
         return None
     mark, place = column.verdict.mark or "", start + at + len(written) - len(bare)
     # In data, and where it is called code, a value may look like code.
     is_value = (column.is_data and mark in _CERTAIN) or written.strip()[:1] == "`"
     literal = Literal(text, place, place + len(text), quoted=is_value)
-    if not _may_be(literal, mark) or not is_secret_literal(literal, column.verdict, column.beside, allowance):
+    # Whether it is a name takes longest to tell, and most cells are other than those before.
+    if not _may_be(literal, mark) or is_secret_name(text):
+        return None
+    if not is_secret_literal(literal, column.verdict, column.beside, allowance):
         return None
     allowance.spend(place)
     return SecretSpan(literal.start, literal.end, mark)
