@@ -113,60 +113,75 @@ class Scanner:
             return text
         most = None if generic or self.strict else self._named
         if MARK in text:
-            redacted = self._look_between(most, text, whole=True)
+            redacted = self._look_between(most, text, set(), whole=True)
         else:
             redacted = text if places == [] else self._redacted(most, text, places)
         if most is None and redacted == text and len(text) <= LONGEST_KNOWN:
             if len(self._harmless) >= MOST_KNOWN:
                 self._harmless.clear()
             self._harmless.add(text)
+        clean = set[str]()
         for _ in range(MOST_LOOKS - 1):
             if redacted == text:
                 break
-            text, redacted = redacted, self._look_between(most, redacted, whole=len(redacted) <= LONG)
+            text, redacted = redacted, self._look_between(most, redacted, clean, whole=len(redacted) <= LONG)
         return redacted
 
-    def _look_between(self, most: int | None, text: str, *, whole: bool) -> str:
+    def _look_between(self, most: int | None, text: str, clean: set[str], *, whole: bool) -> str:
         """Redact what stands between the marks: the words of one, such as API_KEY, read like the name of a secret.
 
-        All stretches are looked at in one go, `whole` or, where only their ends have changed, near these. What reaches
-        over a mark, as an open quote makes it, or is found near the ends of a long stretch is looked at by itself.
+        Stretches are looked at `whole` or, where only their ends have changed, near these; in which nothing was found
+        is kept in `clean`, and not looked at again.
         """
         marks = [match.span() for match in MARK_PATTERN.finditer(text)]
         pieces = [text[start:end] for start, end in list(pairwise([0, *chain.from_iterable(marks), len(text)]))[::2]]
-        near = [
-            f"{piece[:REACH]}{APART}{piece[-REACH:]}" if len(piece) > 4 * REACH and not whole
-            else piece if len(piece) >= SHORTEST else ""
-            for piece in pieces
-        ]  # fmt: skip
-        ends = list(accumulate(len(piece) + len(APART) for piece in near))
-        found, doubtful = dict[int, list[SecretSpan]](), set[int]()
-        for start, end, mark in self._spans(most, APART.join(near)):
-            first, last = bisect_right(ends, start), min(bisect_right(ends, end - 1), len(near) - 1)
-            begin = ends[first] - len(APART) - len(near[first])
-            if end <= begin + len(near[first]) and near[first] is pieces[first]:
-                found.setdefault(first, []).append(SecretSpan(start - begin, end - begin, mark))
+        asked, alike = dict[int, str](), dict[str, list[int]]()
+        for number, piece in enumerate(pieces):
+            if len(piece) > 4 * REACH and not whole:
+                near = f"{piece[:REACH]}{APART}{piece[-REACH:]}"
+            else:  # the same command comes with ever the same words around its secret
+                alike.setdefault(piece, []).append(number)
+                near = piece if len(piece) >= SHORTEST and alike[piece][0] == number else ""
+            if near and near not in clean:
+                asked[number] = near
+        redacted = self._redacted_apart(most, pieces, asked)
+        clean.update(near for number, near in asked.items() if redacted.get(number, pieces[number]) == pieces[number])
+        for first, *others in alike.values():
+            redacted |= dict.fromkeys(others, redacted.get(first, pieces[first]))
+        between = [text[start:end] for start, end in marks]
+        looked = (redacted.get(number, piece) for number, piece in enumerate(pieces))
+        return "".join(chain.from_iterable(zip(looked, [*between, ""], strict=True)))
+
+    def _redacted_apart(self, most: int | None, pieces: list[str], asked: dict[int, str]) -> dict[int, str]:
+        """Give redacted what holds something of the stretches of which something is asked: all of one, or its ends.
+
+        All are looked at in one go. What reaches over several, as an open quote makes it, or is found near the ends of
+        a long stretch is looked at by itself.
+        """
+        numbers, ends = [*asked], [*accumulate(len(near) + len(APART) for near in asked.values())]
+        found, doubtful = dict[int, list[SecretSpan]](), dict[int, None]()
+        for start, end, mark in self._spans(most, APART.join(asked.values())):
+            first, last = bisect_right(ends, start), min(bisect_right(ends, end - 1), len(ends) - 1)
+            number = numbers[first]
+            begin = ends[first] - len(APART) - len(asked[number])
+            if end <= begin + len(asked[number]) and asked[number] is pieces[number]:
+                found.setdefault(number, []).append(SecretSpan(start - begin, end - begin, mark))
             else:
-                doubtful.update(range(first, last + 1))
-        for number, spans in found.items():
-            if number not in doubtful:
-                pieces[number] = _marked(pieces[number], iter(spans))
-        left = len(text)
+                doubtful |= dict.fromkeys(numbers[first : last + 1])
+        redacted = {
+            number: _marked(pieces[number], iter(spans)) for number, spans in found.items() if number not in doubtful
+        }
         for looked, number in enumerate(sorted(doubtful)):
-            piece = pieces[number]
-            if near[number] is not piece:
-                if self._redacted(most, near[number]) == near[number]:
+            piece, near = pieces[number], asked[number]
+            if near is not piece:
+                if self._redacted(most, near) == near:
                     continue
                 if (shortly := self._with_ends_redacted(most, piece)) is not None:
-                    pieces[number] = shortly
+                    redacted[number] = shortly
                     continue
-            left -= len(piece)
-            if looked < MOST_DOUBTFUL and left >= 0:
-                pieces[number] = self._redacted(most, piece)
-            elif len(piece) >= SHORTEST:  # nothing has so many of these that was no dump of secrets before
-                pieces[number] = f"{MARK}SECRET]"
-        between = [text[start:end] for start, end in marks]
-        return "".join(chain.from_iterable(zip(pieces, [*between, ""], strict=True))) if found or doubtful else text
+            # Nothing has so many of these that was no dump of secrets before.
+            redacted[number] = self._redacted(most, piece) if looked < MOST_DOUBTFUL else f"{MARK}SECRET]"
+        return redacted
 
     def _with_ends_redacted(self, most: int | None, piece: str) -> str | None:
         """Redact what begins or ends near the ends of a long stretch; None where that is not all by itself."""
