@@ -158,18 +158,41 @@ def _matches_of(pattern: str, common: str | None, written: bytes) -> Iterator[An
         yield from _with_bounds(common).finditer(written, last.end())
 
 
+def _matches_within(pattern: str, reach: int, written: bytes) -> Iterator[Any]:
+    """Give every match, sought within reach where the last one was."""
+    search, position, is_near = compiled(pattern).search, 0, False
+    while position < len(written):
+        match = search(written, position, position + reach) if is_near else None
+        # What goes on to the end of the reach may go on behind it.
+        if match is None or match.end() >= position + reach:
+            match = search(written, position)
+        if match is None:
+            return
+        yield match
+        is_near, position = match.end() < position + reach, max(match.end(), position + 1)
+
+
 class Head:
     """Find what a pattern describes; linear in the text, for RE2 does not go back."""
 
-    __slots__ = ("_common", "pattern")
+    __slots__ = ("_common", "_reach", "pattern")
 
-    def __init__(self, pattern: str, *, common: str | None = None) -> None:
-        """Take a pattern, and the same for Python's own engine where a text may hold very many matches."""
-        self.pattern, self._common = pattern, common
+    def __init__(self, pattern: str, *, common: str | None = None, reach: int | None = None) -> None:
+        """Take a pattern, and the same for Python's own engine where a text may hold very many matches.
+
+        One of many alternatives that each go on to the end of their line has a `reach`: where one of them matches, RE2
+        looks whether another one, which comes before it in the pattern, does so further on, each time to that end.
+        """
+        self.pattern, self._common, self._reach = pattern, common, reach
 
     def each(self, text: str) -> Iterator[Find]:
         """Give every match in an ASCII text, however many there are."""
-        for match in _matches_of(self.pattern, self._common, text.encode()):
+        written = text.encode()
+        if self._reach and len(written) > self._reach:
+            matches = _matches_within(self.pattern, self._reach, written)
+        else:
+            matches = _matches_of(self.pattern, self._common, written)
+        for match in matches:
             yield Find(text, match)
 
     def all(self, text: str, allowance: Allowance) -> Iterator[Find]:
