@@ -138,6 +138,21 @@ class Find:
         return start, end
 
 
+@dataclass(slots=True)
+class Place:
+    """Hold where one match stands; to tell its groups takes most of the time that a match takes."""
+
+    text: str
+    written: bytes
+    start: int
+    end: int
+    pattern: str
+
+    def read(self) -> Find:
+        """Give the match with its groups."""
+        return Find(self.text, compiled(self.pattern).match(self.written, self.start, self.end))
+
+
 # Behind so many matches Python's own engine goes on where it may: each costs a fifth of what the wrapper of RE2 takes,
 # but to look for them takes ten times as long. In a text of so few characters it is quicker from the beginning on.
 FEW_MATCHES, FEW_CHARACTERS = 2_000, 200
@@ -200,6 +215,14 @@ class Head:
         for find in self.each(text):
             allowance.look(find.span(0)[0])
             yield find
+
+    def places(self, text: str, allowance: Allowance) -> Iterator[Place]:
+        """Give where every match stands, as `all` does, without its groups."""
+        written = text.encode()
+        for match in compiled(self.pattern, captures=False).finditer(written):
+            start, end = match.span()
+            allowance.look(start)
+            yield Place(text, written, start, end, self.pattern)
 
     def telling(self, text: str, allowance: Allowance) -> Iterator[Find]:
         """Give every match, each of which is to be judged."""
