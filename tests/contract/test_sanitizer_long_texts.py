@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 
@@ -13,6 +14,7 @@ from retrycontract.contract.redaction.commands import REACH
 from retrycontract.contract.redaction.detectors import Allowance, Head, SecretSpan
 from retrycontract.contract.redaction.listed_words import _FLAG, _LIST, MOST_JUDGED, _in_turn
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.scan_copies import near_escapes
 from retrycontract.contract.redaction.scanner import Scanner
 
 BALANCED = ValueSanitizer()
@@ -116,3 +118,26 @@ def test_a_long_stretch_between_two_secrets_is_looked_at_once() -> None:
     redacted = scanner.redact(text)
     assert redacted.count("[REDACTED") == 9
     assert scanner.looked < 2 * len(text)
+
+
+CROWD = "\n".join(json.dumps({"arguments": json.dumps({"name": "a", "place": "b"})}) for _ in range(300))
+ORDINARY = "an ordinary line, with 3 numbers\n" * 4_000
+
+
+def test_where_escapes_are_crowded_in_a_part_of_a_text_only_that_part_is_decoded() -> None:
+    around = near_escapes(f"{ORDINARY}{CROWD}\n{ORDINARY}")
+    assert around
+    assert len(CROWD) < len(around.text) < 2 * len(CROWD)
+
+
+def test_what_is_hidden_where_escapes_are_crowded_is_found() -> None:
+    hidden = r'{"arguments": "{\"pass\u0077ord\": \"S3cretB1rd\"}"}'
+    redacted = BALANCED.redact_text(f"{ORDINARY}{CROWD}\n{hidden}\n{CROWD}\n{ORDINARY}")
+    assert "S3cretB1rd" not in redacted
+    assert redacted.startswith(f"{ORDINARY}{CROWD}")
+    assert redacted.endswith(f"{CROWD}\n{ORDINARY}")
+
+
+@pytest.mark.parametrize("text", [CROWD, f"{ORDINARY[:1000]}{CROWD}"])
+def test_a_text_with_escapes_in_most_of_it_is_decoded_as_a_whole(text: str) -> None:
+    assert near_escapes(text) is None

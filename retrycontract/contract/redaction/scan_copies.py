@@ -239,6 +239,8 @@ def ascii_copy(text: str) -> str:
 # What an escape or a mark has to do with stands within so many characters; APART keeps two such places apart: no value
 # goes on behind it, on the next line or in quotes.
 REACH: Final = 300
+# Escapes within each such stretch of a text, on an average, that are gone through; what of a text they may be in.
+MOST_CROWDED, MOST_AROUND = 8, 0.75
 APART: Final = "\n;\n"
 
 
@@ -283,7 +285,9 @@ def near_escapes(text: str) -> Surroundings | None:
         left += max(begin - taken, 0)
         taken = max(taken, end)
         stretches.append((begin, end))
-        if taken > 2 * left + len(text) // 2 or number > len(text) // REACH:
+        # Where they are crowded, as in a line of JSON that holds another, there may be few behind.
+        is_crowded = number > len(text) // REACH and (taken > 4 * left or number > MOST_CROWDED * len(text) // REACH)
+        if taken - left > MOST_AROUND * len(text) or is_crowded:
             return None
     return Surroundings(text, stretches)
 

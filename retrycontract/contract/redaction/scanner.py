@@ -216,13 +216,16 @@ class Scanner:
     def _find_decoded(self, text: str, _: Allowance, times: int = MOST_DECODED) -> Iterator[SecretSpan]:
         """Look at the text as it is when its escapes are decoded."""
         around = near_escapes(text) if len(text) > LONG else None
-        found = None
-        if around is not None and 2 * len(around.text) < len(text):
-            # In most long texts the escapes are few, and few of them hide anything: only there is looked wider.
+        found: list[SecretSpan] | None = None
+        if around is not None:
+            # In most long texts few escapes hide anything: only there is looked wider, where these are few.
             hidden = [span[:2] for span in self._decoded(around.text, times)]
-            plain = {span[:2] for span in self._find(around.text, self._inside)} if hidden else set()
-            places = [around.original(*span) for span in hidden if span not in plain]
-            found = self._find_around(text, places, times)
+            if not hidden:
+                found = []
+            elif 2 * len(around.text) < len(text):
+                plain = {span[:2] for span in self._find(around.text, self._inside)}
+                places = [around.original(*span) for span in hidden if span not in plain]
+                found = self._find_around(text, places, times)
         yield from self._decoded(text, times) if found is None else found
 
     def _find_around(self, text: str, places: list[tuple[int, int] | None], times: int) -> list[SecretSpan] | None:
