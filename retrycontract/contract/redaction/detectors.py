@@ -139,7 +139,7 @@ class Find:
 
 
 @dataclass(slots=True)
-class Place:
+class MatchPlace:
     """Hold where one match stands; to tell its groups takes most of the time that a match takes."""
 
     text: str
@@ -216,13 +216,13 @@ class Head:
             allowance.look(find.span(0)[0])
             yield find
 
-    def places(self, text: str, allowance: Allowance) -> Iterator[Place]:
+    def places(self, text: str, allowance: Allowance) -> Iterator[MatchPlace]:
         """Give where every match stands, as `all` does, without its groups."""
         written = text.encode()
         for match in compiled(self.pattern, captures=False).finditer(written):
             start, end = match.span()
             allowance.look(start)
-            yield Place(text, written, start, end, self.pattern)
+            yield MatchPlace(text, written, start, end, self.pattern)
 
     def telling(self, text: str, allowance: Allowance) -> Iterator[Find]:
         """Give every match, each of which is to be judged."""
