@@ -61,6 +61,13 @@ def test_of_a_command_that_one_line_repeats_every_password_is_found(command: str
     assert redacted.count("[REDACTED") == len(secrets)
 
 
+@pytest.mark.parametrize("count", [150, 250, 400])
+def test_what_a_finder_reads_twice_is_found_however_often_it_comes(count: int) -> None:
+    secrets = [*passwords(count)]
+    redacted = BALANCED.redact_text("".join(f'headers.setBasicAuth("ann", "{secret}");\n' for secret in secrets))
+    assert not [secret for secret in secrets if secret in redacted]
+
+
 def test_a_password_far_behind_its_command_is_found() -> None:
     assert "S3cretB1rd" not in BALANCED.redact_text(f"mysql {'--verbose ' * REACH} -pS3cretB1rd")
 

@@ -108,7 +108,8 @@ class Allowance:
         if len(places) > times * self.most:
             # What is left of the text is shorter, which allows for less: it must not be too dense at another look.
             fits = (place for count, place in reversed([*enumerate(places)]) if count <= times * _most_judged(place))
-            raise TooDenseError(next(fits, 0))
+            # A finder that goes through the text a second time has not seen what stands behind this one.
+            raise TooDenseError(min(next(fits, 0), position))
 
     def reads(self, size: int) -> bool:
         """Count one very long name; say whether it may still be read whole."""
