@@ -124,7 +124,9 @@ _OPTIONS = re.compile(
     r"|rocess|rofile|roject|rotocol|roxy|ublic)(?:[ \t]|$)"
     r"|-p[ \t]+(?:path|port|ports|print|profile|project|protocol)(?:[ \t]|$)"
 )
-_PASSWORD = Head(rf"\b(?:{_HEADINGS})([^\s-][^\s]*)")
+# Characters within which most commands end; one whose password stands further behind is found where no other one is.
+REACH = 5_000
+_PASSWORD = Head(rf"\b(?:{_HEADINGS})([^\s-][^\s]*)", reach=REACH)
 _NETRC = Head(r"(?i)\blogin\s+\S+\s+password\s+([^\s,;]+)")
 _REQUIRED = Head(r"(?i)\b(?:(?:requirepass|masterauth)[ \t]+|(?-i:PASSWORD)\()([^\s-][^\s;]*)")
 _IDENTIFIED = Head(

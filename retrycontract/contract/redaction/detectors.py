@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import re2
@@ -108,7 +108,8 @@ class Allowance:
         if len(places) > times * self.most:
             # What is left of the text is shorter, which allows for less: it must not be too dense at another look.
             fits = (place for count, place in reversed([*enumerate(places)]) if count <= times * _most_judged(place))
-            raise TooDenseError(next(fits, 0))
+            # A finder that goes through the text a second time has not seen what stands behind this one.
+            raise TooDenseError(min(next(fits, 0), position))
 
     def reads(self, size: int) -> bool:
         """Count one very long name; say whether it may still be read whole."""
@@ -138,6 +139,21 @@ class Find:
         return start, end
 
 
+@dataclass(slots=True)
+class MatchPlace:
+    """Hold where one match stands; to tell its groups takes most of the time that a match takes."""
+
+    text: str
+    written: bytes
+    start: int
+    end: int
+    pattern: str
+
+    def read(self) -> Find:
+        """Give the match with its groups."""
+        return Find(self.text, compiled(self.pattern).match(self.written, self.start, self.end))
+
+
 # Behind so many matches Python's own engine goes on where it may: each costs a fifth of what the wrapper of RE2 takes,
 # but to look for them takes ten times as long. In a text of so few characters it is quicker from the beginning on.
 FEW_MATCHES, FEW_CHARACTERS = 2_000, 200
@@ -158,18 +174,41 @@ def _matches_of(pattern: str, common: str | None, written: bytes) -> Iterator[An
         yield from _with_bounds(common).finditer(written, last.end())
 
 
+def _matches_within(pattern: str, reach: int, written: bytes) -> Iterator[Any]:
+    """Give every match, sought within reach where the last one was."""
+    search, position, is_near = compiled(pattern).search, 0, False
+    while position < len(written):
+        match = search(written, position, position + reach) if is_near else None
+        # What goes on to the end of the reach may go on behind it.
+        if match is None or match.end() >= position + reach:
+            match = search(written, position)
+        if match is None:
+            return
+        yield match
+        is_near, position = match.end() < position + reach, max(match.end(), position + 1)
+
+
 class Head:
     """Find what a pattern describes; linear in the text, for RE2 does not go back."""
 
-    __slots__ = ("_common", "pattern")
+    __slots__ = ("_common", "_reach", "pattern")
 
-    def __init__(self, pattern: str, *, common: str | None = None) -> None:
-        """Take a pattern, and the same for Python's own engine where a text may hold very many matches."""
-        self.pattern, self._common = pattern, common
+    def __init__(self, pattern: str, *, common: str | None = None, reach: int | None = None) -> None:
+        """Take a pattern, and the same for Python's own engine where a text may hold very many matches.
+
+        One of many alternatives that each go on to the end of their line has a `reach`: where one of them matches, RE2
+        looks whether another one, which comes before it in the pattern, does so further on, each time to that end.
+        """
+        self.pattern, self._common, self._reach = pattern, common, reach
 
     def each(self, text: str) -> Iterator[Find]:
         """Give every match in an ASCII text, however many there are."""
-        for match in _matches_of(self.pattern, self._common, text.encode()):
+        written = text.encode()
+        if self._reach and len(written) > self._reach:
+            matches = _matches_within(self.pattern, self._reach, written)
+        else:
+            matches = _matches_of(self.pattern, self._common, written)
+        for match in matches:
             yield Find(text, match)
 
     def all(self, text: str, allowance: Allowance) -> Iterator[Find]:
@@ -177,6 +216,14 @@ class Head:
         for find in self.each(text):
             allowance.look(find.span(0)[0])
             yield find
+
+    def places(self, text: str, allowance: Allowance) -> Iterator[MatchPlace]:
+        """Give where every match stands, as `all` does, without its groups."""
+        written = text.encode()
+        for match in compiled(self.pattern, captures=False).finditer(written):
+            start, end = match.span()
+            allowance.look(start)
+            yield MatchPlace(text, written, start, end, self.pattern)
 
     def telling(self, text: str, allowance: Allowance) -> Iterator[Find]:
         """Give every match, each of which is to be judged."""
@@ -282,3 +329,30 @@ class Finder:
     def of(cls, source: Detector | Head, find: Callable[[str, Allowance], Iterator[SecretSpan]]) -> Finder:
         """Take the prefilter from a detector or a head."""
         return cls(loosened(source.pattern), find)
+
+
+def bounded(finders: Iterable[Finder], text: str) -> Iterator[SecretSpan]:
+    """Let each finder judge what it may; from where one finds too much on, everything is taken for a secret."""
+    end = len(text)
+    for finder in finders:
+        found, rest = list[SecretSpan](), list[SecretSpan]()
+        try:
+            found.extend(finder.find(text, Allowance.of(text)))  # what comes before an error stays
+        except TooDenseError as dense:
+            rest = [SecretSpan(dense.position, end, "SECRET")]
+            # From that place on all is taken, so that nothing is left there for the other finders.
+            text, end = text[: dense.position], dense.position
+        yield from chain((span for span in found if span.start < end), rest)
+
+
+def merge(spans: Iterator[SecretSpan]) -> list[SecretSpan]:
+    """Join overlapping spans; the one given first names the kind."""
+    ranked = sorted((span.start, span.end, rank, span.mark) for rank, span in enumerate(spans) if span.end > span.start)
+    merged: list[tuple[int, int, int, str]] = []
+    for start, end, rank, mark in ranked:
+        if merged and start < merged[-1][1]:
+            first, last, best, name = merged[-1]
+            merged[-1] = (first, max(last, end), *min((best, name), (rank, mark)))
+        else:
+            merged.append((start, end, rank, mark))
+    return [SecretSpan(start, end, mark) for start, end, _, mark in merged]

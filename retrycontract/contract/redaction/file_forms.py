@@ -201,11 +201,14 @@ def find_in_statements(head: Head, text: str, allowance: Allowance) -> Iterator[
 
 def find_below_titles(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find the word below `## Password`, an underlined `Password`, `**Password**` and `Password:`."""
-    for find in head.all(text, allowance):
-        mark, (start, end) = judge(find[1]).mark, find.span(0)
-        literal = Literal(find[2].rstrip(ENDS), *find.span(2), quoted=False)
-        is_quoted = head is _QUOTED_TITLE
-        if not mark or not (is_quoted or _MARKED_TITLE.match(text, start)) or find[2].endswith(":"):
+    is_quoted = head is _QUOTED_TITLE
+    for place in head.places(text, allowance):
+        start, end = place.start, place.end
+        if not (is_quoted or _MARKED_TITLE.match(text, start)):  # as most lines with such a word, and one below
+            continue
+        find = place.read()
+        mark, literal = judge(find[1]).mark, Literal(find[2].rstrip(ENDS), *find.span(2), quoted=False)
+        if not mark or find[2].endswith(":"):
             continue
         if is_plainly_secret(find[2], mark) or (
             mark == "PASSWORD" and is_mixed(literal) and (is_quoted or _END_BELOW.match(text, end))

@@ -30,6 +30,7 @@ LONGEST_HEADER = 4096
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
+_LINE_SIGNS = str.maketrans("", "", "\r\n\t")
 _SEGMENT = re.compile(r"[A-Za-z0-9]+")
 # The pairs that make up most of written English and of identifiers; in random letters one pair in five is here.
 _WRITTEN = word_set(
@@ -127,7 +128,7 @@ def decode_base64(text: str) -> str | None:
         decoded = base64.b64decode(body + "=" * (-len(body) % 4)).decode("utf-8")
     except (binascii.Error, ValueError):
         return None
-    return decoded if decoded and all(c.isprintable() or c in "\r\n\t" for c in decoded) else None
+    return decoded if decoded and decoded.translate(_LINE_SIGNS).isprintable() else None
 
 
 def is_json_header(part: str) -> bool:

@@ -144,9 +144,8 @@ def folded_copy(text: str) -> FoldedCopy:
         source, text = text, seen_text
     if ".exe" in text:
         text = _PROGRAM.sub("    ", text)
-    if "\n" in text:
-        text = _joined_lines(text, ("\\\n", "\\\r\n"))
     if "\\" in text:
+        text = _joined_lines(text, ("\\\n", "\\\r\n"))
         # As long as the escape was, so that positions stay those of the text.
         if "\\\\" in text:
             # Three before the letter are the sign that joins two lines, and the end of the first one.
@@ -161,7 +160,9 @@ def folded_copy(text: str) -> FoldedCopy:
             text = text.replace(f"\\{letter}", meant)
     if "\n" in text:
         # In the command lines of Windows a caret or a backtick joins; here the end of a line may have been an escape.
-        text = _joined_lines(text, (f" {sign}{end}" for sign in "^`" for end in (" \n \n", " \n", "\r\n", "\n")))
+        for sign in "^`":
+            if sign in text:  # a search for one character is by far the quickest
+                text = _joined_lines(text, (f" {sign}{end}" for end in (" \n \n", " \n", "\r\n", "\n")))
         for mark in ("\n+", "\n>"):  # before each line of a difference, and of a message that is quoted
             text = text.replace(mark, "\n ")
     return FoldedCopy(text, source)
@@ -230,12 +231,16 @@ def _folded(text: str, characters: set[str]) -> str:
 
 def ascii_copy(text: str) -> str:
     """Fold a text to ASCII where nobody needs the way back."""
-    return folded_copy(text).text
+    # Most words are as they will be.
+    is_plain = text.isascii() and text.isprintable() and "\\" not in text and ".exe" not in text
+    return text if is_plain else folded_copy(text).text
 
 
 # What an escape or a mark has to do with stands within so many characters; APART keeps two such places apart: no value
 # goes on behind it, on the next line or in quotes.
 REACH: Final = 300
+# Escapes within each such stretch of a text, on an average, that are gone through; what of a text they may be in.
+MOST_CROWDED, MOST_AROUND = 8, 0.75
 APART: Final = "\n;\n"
 
 
@@ -280,7 +285,9 @@ def near_escapes(text: str) -> Surroundings | None:
         left += max(begin - taken, 0)
         taken = max(taken, end)
         stretches.append((begin, end))
-        if taken > 2 * left + len(text) // 2 or number > len(text) // REACH:
+        # Where they are crowded, as in a line of JSON that holds another, there may be few behind.
+        is_crowded = number > len(text) // REACH and (taken > 4 * left or number > MOST_CROWDED * len(text) // REACH)
+        if taken - left > MOST_AROUND * len(text) or is_crowded:
             return None
     return Surroundings(text, stretches)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain, islice, pairwise
-from typing import Any
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, chain, pairwise
 
 from retrycontract.contract.redaction import (
     assignments,
@@ -24,16 +22,15 @@ from retrycontract.contract.redaction import (
 from retrycontract.contract.redaction.blocks import MANIFESTS, PRIVATE_KEYS, without_public_blocks
 from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA
 from retrycontract.contract.redaction.detectors import (
-    MOST_JUDGED,
     Allowance,
     Finder,
     Head,
     SecretSpan,
-    TooDenseError,
+    bounded,
+    merge,
 )
-from retrycontract.contract.redaction.field_names import judge
 from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN
-from retrycontract.contract.redaction.literals import Literal
+from retrycontract.contract.redaction.listed_words import LISTED_COMMAND, find_listed_words
 from retrycontract.contract.redaction.randomness import (
     decoded_whole,
     find_any_random_tokens,
@@ -60,11 +57,6 @@ from retrycontract.contract.redaction.sieve import Sieve
 SHORTEST = 7
 # Nor is a shorter word merely random, or base64 that hides a secret.
 LONG_WORD = "[A-Za-z0-9_+/=-]{20}"
-# A flag among the words of a list, quoted or in lines of YAML, tells of itself or the next word; and what needs none.
-LISTED_COMMAND = (
-    r"[\"']\s*,\s*[\"']-|[\"']-[\w-]*[\"']\s*,\s*[\"']|\n[ \t]*-[ \t]+[\"']?-[\w-]"
-    rf"|[\"'](?:[\w./\\-]*[/\\])?{commands.WITHOUT_FLAG}(?:\.exe)?[\"']\s*,\s*[\"']"
-)
 # A text of up to so many characters in which nothing was found is known again, of so many of these: values repeat.
 LONGEST_KNOWN, MOST_KNOWN = 100, 4_000
 LONGEST_ASKED, FEW_ASKED = 500, 10  # a longer text, or a few, would gain little from being asked for with others
@@ -77,21 +69,7 @@ WIDE = 10 * REACH
 # JSON in a string of JSON in a URL: escapes are decoded so often.
 MOST_DECODED = 2
 
-# A list of more words than these, or a longer word in it, is no command line.
-MOST_ARGUMENTS, LONGEST_WORD = 1000, 4096
-# So many are read in one go, so that the patterns are asked once for all of them.
-TOGETHER = 50
-COMMAND_LINES = Sieve((*commands.COMMAND_FINDERS, pairs.SETTINGS))
-
 _DATA_URL = Head(r"(?i)\bdata:[\w.+/;=-]*;base64,([A-Za-z0-9+/_-]{20,}={0,2})")
-_QUOTED = r"\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'"
-_LISTED = rf"(?:{_QUOTED})(?:\s*,\s*(?:{_QUOTED}))+"
-_LIST = Head(_LISTED, common=_LISTED)
-_QUOTED_WORD = re.compile(r"[\"']([^\"'\n]*)[\"']")
-_FLAG = re.compile(r"(?:[\"']|-[ \t]+[\"']?)-[\w-]")
-_LINES = Head(r"(?m)(?:^[ \t]*-[ \t]+\S[^\n]*\n?){2,}")
-_WORD_OF_LINE = re.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
-
 _READERS = (assignments, pairs, neighbours, sentences, file_forms, surroundings, program_text, known_calls, places,
             tables)  # fmt: skip
 CONTEXT = (*(finder for each in _READERS for finder in each.FINDERS), *commands.COMMAND_FINDERS, MANIFESTS)
@@ -135,60 +113,75 @@ class Scanner:
             return text
         most = None if generic or self.strict else self._named
         if MARK in text:
-            redacted = self._look_between(most, text, whole=True)
+            redacted = self._look_between(most, text, set(), whole=True)
         else:
             redacted = text if places == [] else self._redacted(most, text, places)
         if most is None and redacted == text and len(text) <= LONGEST_KNOWN:
             if len(self._harmless) >= MOST_KNOWN:
                 self._harmless.clear()
             self._harmless.add(text)
+        clean = set[str]()
         for _ in range(MOST_LOOKS - 1):
             if redacted == text:
                 break
-            text, redacted = redacted, self._look_between(most, redacted, whole=len(redacted) <= LONG)
+            text, redacted = redacted, self._look_between(most, redacted, clean, whole=len(redacted) <= LONG)
         return redacted
 
-    def _look_between(self, most: int | None, text: str, *, whole: bool) -> str:
+    def _look_between(self, most: int | None, text: str, clean: set[str], *, whole: bool) -> str:
         """Redact what stands between the marks: the words of one, such as API_KEY, read like the name of a secret.
 
-        All stretches are looked at in one go, `whole` or, where only their ends have changed, near these. What reaches
-        over a mark, as an open quote makes it, or is found near the ends of a long stretch is looked at by itself.
+        Stretches are looked at `whole` or, where only their ends have changed, near these; in which nothing was found
+        is kept in `clean`, and not looked at again.
         """
         marks = [match.span() for match in MARK_PATTERN.finditer(text)]
         pieces = [text[start:end] for start, end in list(pairwise([0, *chain.from_iterable(marks), len(text)]))[::2]]
-        near = [
-            f"{piece[:REACH]}{APART}{piece[-REACH:]}" if len(piece) > 4 * REACH and not whole
-            else piece if len(piece) >= SHORTEST else ""
-            for piece in pieces
-        ]  # fmt: skip
-        ends = list(accumulate(len(piece) + len(APART) for piece in near))
-        found, doubtful = dict[int, list[SecretSpan]](), set[int]()
-        for start, end, mark in self._spans(most, APART.join(near)):
-            first, last = bisect_right(ends, start), min(bisect_right(ends, end - 1), len(near) - 1)
-            begin = ends[first] - len(APART) - len(near[first])
-            if end <= begin + len(near[first]) and near[first] is pieces[first]:
-                found.setdefault(first, []).append(SecretSpan(start - begin, end - begin, mark))
+        asked, alike = dict[int, str](), dict[str, list[int]]()
+        for number, piece in enumerate(pieces):
+            if len(piece) > 4 * REACH and not whole:
+                near = f"{piece[:REACH]}{APART}{piece[-REACH:]}"
+            else:  # the same command comes with ever the same words around its secret
+                alike.setdefault(piece, []).append(number)
+                near = piece if len(piece) >= SHORTEST and alike[piece][0] == number else ""
+            if near and near not in clean:
+                asked[number] = near
+        redacted = self._redacted_apart(most, pieces, asked)
+        clean.update(near for number, near in asked.items() if redacted.get(number, pieces[number]) == pieces[number])
+        for first, *others in alike.values():
+            redacted |= dict.fromkeys(others, redacted.get(first, pieces[first]))
+        between = [text[start:end] for start, end in marks]
+        looked = (redacted.get(number, piece) for number, piece in enumerate(pieces))
+        return "".join(chain.from_iterable(zip(looked, [*between, ""], strict=True)))
+
+    def _redacted_apart(self, most: int | None, pieces: list[str], asked: dict[int, str]) -> dict[int, str]:
+        """Give redacted what holds something of the stretches of which something is asked: all of one, or its ends.
+
+        All are looked at in one go. What reaches over several, as an open quote makes it, or is found near the ends of
+        a long stretch is looked at by itself.
+        """
+        numbers, ends = [*asked], [*accumulate(len(near) + len(APART) for near in asked.values())]
+        found, doubtful = dict[int, list[SecretSpan]](), dict[int, None]()
+        for start, end, mark in self._spans(most, APART.join(asked.values())):
+            first, last = bisect_right(ends, start), min(bisect_right(ends, end - 1), len(ends) - 1)
+            number = numbers[first]
+            begin = ends[first] - len(APART) - len(asked[number])
+            if end <= begin + len(asked[number]) and asked[number] is pieces[number]:
+                found.setdefault(number, []).append(SecretSpan(start - begin, end - begin, mark))
             else:
-                doubtful.update(range(first, last + 1))
-        for number, spans in found.items():
-            if number not in doubtful:
-                pieces[number] = _marked(pieces[number], iter(spans))
-        left = len(text)
+                doubtful |= dict.fromkeys(numbers[first : last + 1])
+        redacted = {
+            number: _marked(pieces[number], iter(spans)) for number, spans in found.items() if number not in doubtful
+        }
         for looked, number in enumerate(sorted(doubtful)):
-            piece = pieces[number]
-            if near[number] is not piece:
-                if self._redacted(most, near[number]) == near[number]:
+            piece, near = pieces[number], asked[number]
+            if near is not piece:
+                if self._redacted(most, near) == near:
                     continue
                 if (shortly := self._with_ends_redacted(most, piece)) is not None:
-                    pieces[number] = shortly
+                    redacted[number] = shortly
                     continue
-            left -= len(piece)
-            if looked < MOST_DOUBTFUL and left >= 0:
-                pieces[number] = self._redacted(most, piece)
-            elif len(piece) >= SHORTEST:  # nothing has so many of these that was no dump of secrets before
-                pieces[number] = f"{MARK}SECRET]"
-        between = [text[start:end] for start, end in marks]
-        return "".join(chain.from_iterable(zip(pieces, [*between, ""], strict=True))) if found or doubtful else text
+            # Nothing has so many of these that was no dump of secrets before.
+            redacted[number] = self._redacted(most, piece) if looked < MOST_DOUBTFUL else f"{MARK}SECRET]"
+        return redacted
 
     def _with_ends_redacted(self, most: int | None, piece: str) -> str | None:
         """Redact what begins or ends near the ends of a long stretch; None where that is not all by itself."""
@@ -223,13 +216,16 @@ class Scanner:
     def _find_decoded(self, text: str, _: Allowance, times: int = MOST_DECODED) -> Iterator[SecretSpan]:
         """Look at the text as it is when its escapes are decoded."""
         around = near_escapes(text) if len(text) > LONG else None
-        found = None
-        if around is not None and 2 * len(around.text) < len(text):
-            # In most long texts the escapes are few, and few of them hide anything: only there is looked wider.
+        found: list[SecretSpan] | None = None
+        if around is not None:
+            # In most long texts few escapes hide anything: only there is looked wider, where these are few.
             hidden = [span[:2] for span in self._decoded(around.text, times)]
-            plain = {span[:2] for span in self._find(around.text, self._inside)} if hidden else set()
-            places = [around.original(*span) for span in hidden if span not in plain]
-            found = self._find_around(text, places, times)
+            if not hidden:
+                found = []
+            elif 2 * len(around.text) < len(text):
+                plain = {span[:2] for span in self._find(around.text, self._inside)}
+                places = [around.original(*span) for span in hidden if span not in plain]
+                found = self._find_around(text, places, times)
         yield from self._decoded(text, times) if found is None else found
 
     def _find_around(self, text: str, places: list[tuple[int, int] | None], times: int) -> list[SecretSpan] | None:
@@ -292,109 +288,6 @@ def _marked(text: str, spans: Iterator[SecretSpan]) -> str:
         pieces += (text[position : span.start], f"{MARK}{span.mark}]")
         position = span.end
     return "".join([*pieces, text[position:]]) if pieces else text
-
-
-def find(sieve: Sieve, text: str) -> Iterator[SecretSpan]:
-    """Give the spans of the secrets in an ASCII text, the most specific kinds first; they may overlap."""
-    return bounded(sieve.finders_for(text), text)
-
-
-def bounded(finders: Iterable[Finder], text: str) -> Iterator[SecretSpan]:
-    """Let each finder judge what it may; from where one finds too much on, everything is taken for a secret."""
-    end = len(text)
-    for finder in finders:
-        found, rest = list[SecretSpan](), list[SecretSpan]()
-        try:
-            found.extend(finder.find(text, Allowance.of(text)))  # what comes before an error stays
-        except TooDenseError as dense:
-            rest = [SecretSpan(dense.position, end, "SECRET")]
-            # From that place on all is taken, so that nothing is left there for the other finders.
-            text, end = text[: dense.position], dense.position
-        yield from chain((span for span in found if span.start < end), rest)
-
-
-def redacted_words(words: Sequence[Any], before: str = "") -> dict[int, str]:
-    """Read a list as a command line, behind the program `before`; give the words that it tells are secret, redacted."""
-    (told,) = _told_words([words], before)
-    return {index: f"{words[index][:start]}{MARK}{mark}]" for index, (start, mark) in told.items()}
-
-
-def _told_words(lists: Sequence[Sequence[Any]], before: str = "") -> list[dict[int, tuple[int, str]]]:
-    """Give of each word of each list that is secret where the secret begins in it, and its kind."""
-    parts, places = list[str](), list[tuple[int, int]]()
-    for number, words in enumerate(lists):
-        parts.append(f"{before} " if before else APART if number else "")
-        places.append((number, -1))
-        for index, word in enumerate(words[:MOST_ARGUMENTS]):
-            copy = ascii_copy(word) if type(word) is str and len(word) <= LONGEST_WORD else "_"
-            parts.append(f"{commands.one_word(copy, is_first=not index)} ")
-            places.append((number, index))
-    told: list[dict[int, tuple[int, str]]] = [{} for _ in lists]
-    begins = list(accumulate(map(len, parts), initial=0))
-    for span in find(COMMAND_LINES, "".join(parts)):
-        first = last = bisect_right(begins, span.start) - 1
-        if span.end == begins[-1]:  # of too many everything is taken, from one of them on
-            last = len(places) - 1
-        for place in range(first, last + 1):
-            number, index = places[place]
-            # The word is the secret to its end, whatever a shell would make of the characters in it.
-            if index >= 0 and type(word := lists[number][index]) is str:
-                start = max(span.start - begins[place], 0) if len(parts[place]) == len(word) + 1 else 0  # else unseen
-                told[number].setdefault(index, (start, span.mark))
-    return told
-
-
-def find_listed_words(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find what lists of words tell that are written in code, in broken JSON or in YAML."""
-    lists = _lists(text, allowance)
-    while some := list(islice(lists, TOGETHER)):
-        words_of = [[text[start:end] for start, end in spans] for spans in some]
-        for spans, words, told in zip(some, words_of, _told_words(words_of), strict=True):
-            for index, (before, value) in enumerate(pairwise(words), 1):
-                is_pair = before.startswith("-") and not value.startswith("-") and value.strip()
-                if is_pair and (named := judge(before).mark) and not Literal.whole(value).is_placeholder:
-                    told.setdefault(index, (0, named))
-            for index, (offset, mark) in told.items():
-                # Help texts of options stand where their values would, and have blanks.
-                if " " not in words[index]:
-                    yield SecretSpan(spans[index][0] + offset, spans[index][1], mark)
-
-
-def _lists(text: str, allowance: Allowance) -> Iterator[list[tuple[int, int]]]:
-    """Give of each list that may be a command line where its words stand."""
-    left = MOST_JUDGED
-    for pattern, word in ((_LIST, _QUOTED_WORD), (_LINES, _WORD_OF_LINE)):
-        for listed in pattern.each(text):
-            begin, lines = listed.span(0)[0], listed[0]
-            # Tables are lists as well: many without a flag make no text too dense, they are left alone.
-            if _FLAG.search(lines):
-                allowance.spend(begin)
-            elif (left := left - 1) < 0:
-                continue
-            yield [(begin + found.start(1), begin + found.end(1)) for found in word.finditer(lines)]
-
-
-def redacted_tail(text: str, before: str) -> str:
-    """Redact a text as the end of the command line that begins with the program `before`."""
-    line, start = f"{before} {text}", len(before) + 1
-    pieces, position = list[str](), start
-    for span in merge(span for span in find(COMMAND_LINES, ascii_copy(line)) if span.start >= start):
-        pieces += (line[position : span.start], f"{MARK}{span.mark}]")
-        position = span.end
-    return "".join([*pieces, line[position:]])
-
-
-def merge(spans: Iterator[SecretSpan]) -> list[SecretSpan]:
-    """Join overlapping spans; the one given first names the kind."""
-    ranked = sorted((span.start, span.end, rank, span.mark) for rank, span in enumerate(spans) if span.end > span.start)
-    merged: list[tuple[int, int, int, str]] = []
-    for start, end, rank, mark in ranked:
-        if merged and start < merged[-1][1]:
-            first, last, best, name = merged[-1]
-            merged[-1] = (first, max(last, end), *min((best, name), (rank, mark)))
-        else:
-            merged.append((start, end, rank, mark))
-    return [SecretSpan(start, end, mark) for start, end, _, mark in merged]
 
 
 BALANCED, STRICT = Scanner(strict=False), Scanner(strict=True)

@@ -13,7 +13,8 @@ from typing import Any
 import re2
 
 from retrycontract.contract.redaction.detectors import Finder, compiled, loosened, uncaptured
-from retrycontract.contract.redaction.scan_copies import APART
+from retrycontract.contract.redaction.parts import needed_part
+from retrycontract.contract.redaction.scan_copies import APART, LONG
 from retrycontract.contract.redaction.signs import needed_signs
 
 # Of a joined automaton only those states are made that texts lead to. In a long text of noise each prefilter is
@@ -31,6 +32,8 @@ COUNTING, COMMON, RARE = (6, 500), (4, 2_500), (24, 5_000)  # so many at most, a
 MEMORY = 32 << 20  # bytes that the states of one automaton may take
 _PAIRS = "".join(first + second for first in map(chr, range(9, 127)) for second in map(chr, range(9, 127))).encode()
 _EVERYTHING = rb"\A(?s:.)"
+# Names of secrets are in most prefilters of which the letters say little. In a long text two passes, for what these
+# need beside a name, spare most of the others, each of which takes as long.
 # Many short texts are asked for at once, as one text of so many characters. There each begins and ends a line, so that
 # this goes before each prefilter.
 TOGETHER = 10_000
@@ -46,8 +49,20 @@ class Sieve:
         self._idle = dict[frozenset[int], frozenset[int]]()
 
     @cached_property
+    def _parts(self) -> list[tuple[frozenset[int], list[int], Any]]:
+        """Join the parts that prefilters with the name of a secret need; those that begin with it take few states."""
+        parts = {place: needed_part(finder.prefilter) for place, finder in enumerate(self._finders)}
+        named, others = (
+            [place for place, part in parts.items() if part and part.is_named is is_named] for is_named in (True, False)
+        )
+        return [
+            (frozenset(places), places, _joined(part.pattern for place in places if (part := parts[place])))
+            for places in (named, others)
+        ]
+
+    @cached_property
     def _joined(self) -> Any:
-        return _joined(self._finders)
+        return _joined(finder.prefilter for finder in self._finders)
 
     @cached_property
     def _letters(self) -> Any:
@@ -79,7 +94,7 @@ class Sieve:
                 room, last = characters, kinds[place]
             groups[-1].append(place)
             room -= len(prefilters[place])
-        return [(frozenset(places), places, _joined([self._finders[place] for place in places])) for places in groups]
+        return [(frozenset(places), places, _joined(prefilters[place] for place in places)) for places in groups]
 
     def finders_for(self, text: str, most: int | None = None) -> list[Finder]:
         """Give the finders, of the first so many, that an ASCII text may hold something for, in their order."""
@@ -140,10 +155,10 @@ class Sieve:
 
     def _found_in_passes(self, encoded: bytes) -> set[int]:
         found = set(self._letters.Match(encoded, potential=True) or ())
-        is_short = len(encoded) <= LONGEST_OF_SIGNS
+        is_short, is_long = len(encoded) <= LONGEST_OF_SIGNS, len(encoded) > LONG
         if is_short:
             found -= self._idle_for(encoded)
-        for grouped, places, group in self._groups:
+        for grouped, places, group in (*(self._parts if is_long else ()), *self._groups):
             # In a long text one alone looks for itself.
             if len(found & grouped) > (not is_short):
                 found -= grouped.difference(places[index] for index in _matches(group, encoded, len(places)))
@@ -160,13 +175,13 @@ class Sieve:
         return idle
 
 
-def _joined(finders: Iterable[Finder]) -> Any:
-    """Compile prefilters into one automaton."""
+def _joined(patterns: Iterable[str]) -> Any:
+    """Compile patterns into one automaton."""
     options = uncaptured()
     options.max_mem = MEMORY
     automaton = re2.Set.SearchSet(options)
-    for finder in finders:
-        automaton.Add(f"{_LINE_BY_LINE}{finder.prefilter}".encode())
+    for pattern in patterns:
+        automaton.Add(f"{_LINE_BY_LINE}{pattern}".encode())
     automaton.Add(_EVERYTHING)
     automaton.Compile()
     return automaton

@@ -103,8 +103,9 @@ def find_in_tables(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     written, search, done = text.encode(), compiled(_NAMED.pattern, captures=False).search, 0
     has_word = compiled(rf"(?i){NAME_WORDS}", captures=False).search
     while match := search(written, done):
-        at = match.end() - 1  # where it begins, the line before may end
-        if (end := written.find(b"\n", match.start(), at)) >= 0:
+        first, end = match.span()
+        at = end - 1  # where it begins, the line before may end
+        if (end := written.find(b"\n", first, at)) >= 0:
             at = end
         earliest = max(at - LONGEST_LINE, done)
         begin = text.rfind("\n", earliest, at) + 1 or (earliest if earliest == 0 or text[earliest - 1] == "\n" else at)
@@ -113,14 +114,16 @@ def find_in_tables(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         if not header:  # the line is too long for one of a table
             continue
         # Of most lines only the cell that was found need be judged, with those that blanks part from it.
-        before = max(text.rfind(sign, start, at) for sign in _SIGNS)
         behind = _SIGN.search(text, at, start + len(header))
         end = behind.start() if behind else start + len(header)
+        rest = text[end : done - 1]
+        if "=" in rest:  # code
+            continue
+        before = max(text.rfind(sign, start, at) for sign in _SIGNS)
         cell = text[max(before + 1, start) : end]
         member, _, value = cell.rpartition('":')
-        rest = text[end : done - 1]
-        if "=" in rest or (member and not has_word(value.encode())):
-            continue  # code; a name in JSON, such as `{"key": "…"}`, heads no column
+        if member and not has_word(value.encode()):
+            continue  # a name in JSON, such as `{"key": "…"}`, heads no column
         if not _secret_columns(_BLANKS.split(cell)) and not _secret_columns(_SIGNS_OR_BLANKS.split(rest)):
             continue
         allowance.look(start)
@@ -287,13 +290,16 @@ def _value(cell: tuple[str, int], start: int, column: _Column, allowance: Allowa
     written, at = cell
     bare = written.lstrip(_DRESS)
     text = bare.rstrip(_DRESS).rstrip(_CLOSING).rstrip(_DRESS)
-    if len(text) < SHORTEST_VALUE or (column.is_strict and _is_ordinary(text)) or is_secret_name(text):
+    if len(text) < SHORTEST_VALUE or (column.is_strict and _is_ordinary(text)):
         return None
     mark, place = column.verdict.mark or "", start + at + len(written) - len(bare)
     # In data, and where it is called code, a value may look like code.
     is_value = (column.is_data and mark in _CERTAIN) or written.strip()[:1] == "`"
     literal = Literal(text, place, place + len(text), quoted=is_value)
-    if not _may_be(literal, mark) or not is_secret_literal(literal, column.verdict, column.beside, allowance):
+    # Whether it is a name takes longest to tell, and most cells are other than those before.
+    if not _may_be(literal, mark) or is_secret_name(text):
+        return None
+    if not is_secret_literal(literal, column.verdict, column.beside, allowance):
         return None
     allowance.spend(place)
     return SecretSpan(literal.start, literal.end, mark)

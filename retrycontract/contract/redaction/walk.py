@@ -13,16 +13,10 @@ from retrycontract.contract.redaction.commands import has_password
 from retrycontract.contract.redaction.credentials import is_card_number
 from retrycontract.contract.redaction.field_names import is_telling_key, judge, word_set
 from retrycontract.contract.redaction.foreign import MARK, as_json, is_mark, items_of, plain_text, without_marks
+from retrycontract.contract.redaction.listed_words import MOST_ARGUMENTS, redacted_tail, redacted_words
 from retrycontract.contract.redaction.literals import Literal
 from retrycontract.contract.redaction.neighbours import headed_columns, paired_values, spellings_of
-from retrycontract.contract.redaction.scanner import (
-    BALANCED,
-    FEW_ASKED,
-    MOST_ARGUMENTS,
-    Scanner,
-    redacted_tail,
-    redacted_words,
-)
+from retrycontract.contract.redaction.scanner import BALANCED, FEW_ASKED, Scanner
 
 # A program and its arguments, as the configurations of MCP servers, containers and editors have them.
 _PROGRAMS = ("entrypoint", "command", "cmd", "program", "executable", "exec", "binary")

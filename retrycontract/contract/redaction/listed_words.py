@@ -1,0 +1,154 @@
+"""Find secrets in lists of words that are command lines: in values, in code, in broken JSON and in YAML."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, islice, pairwise
+from typing import Any
+
+from retrycontract.contract.redaction import commands, pairs
+from retrycontract.contract.redaction.detectors import (
+    MOST_JUDGED,
+    Allowance,
+    Head,
+    SecretSpan,
+    bounded,
+    compiled,
+    merge,
+)
+from retrycontract.contract.redaction.field_names import judge
+from retrycontract.contract.redaction.foreign import MARK
+from retrycontract.contract.redaction.literals import Literal
+from retrycontract.contract.redaction.scan_copies import APART, ascii_copy
+from retrycontract.contract.redaction.sieve import Sieve
+
+# A flag among the words of a list, quoted or in lines of YAML, tells of itself or the next word; and what needs none.
+LISTED_COMMAND = (
+    r"[\"']\s*,\s*[\"']-|[\"']-[\w-]*[\"']\s*,\s*[\"']|\n[ \t]*-[ \t]+[\"']?-[\w-]"
+    rf"|[\"'](?:[\w./\\-]*[/\\])?{commands.WITHOUT_FLAG}(?:\.exe)?[\"']\s*,\s*[\"']"
+)
+# A list of more words than these, or a longer word in it, is no command line.
+MOST_ARGUMENTS, LONGEST_WORD = 1000, 4096
+# So many are read in one go, so that the patterns are asked once for all of them.
+TOGETHER = 50
+COMMAND_LINES = Sieve((*commands.COMMAND_FINDERS, pairs.SETTINGS))
+# A list may go on behind a comma and so many blanks in the next line.
+MOST_BLANKS = 80
+
+_QUOTED = r"\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'"
+_LISTED = rf"(?:{_QUOTED})(?:\s*,\s*(?:{_QUOTED}))+"
+_LIST = Head(_LISTED, common=_LISTED)
+_QUOTED_WORD = re.compile(r"[\"']([^\"'\n]*)[\"']")
+_FLAG = re.compile(r"(?:[\"']|-[ \t]+[\"']?)-[\w-]")
+_LINES = Head(r"(?m)(?:^[ \t]*-[ \t]+\S[^\n]*\n?){2,}")
+_WORD_OF_LINE = re.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
+
+
+def redacted_words(words: Sequence[Any], before: str = "") -> dict[int, str]:
+    """Read a list as a command line, behind the program `before`; give the words that it tells are secret, redacted."""
+    (told,) = _told_words([words], before)
+    return {index: f"{words[index][:start]}{MARK}{mark}]" for index, (start, mark) in told.items()}
+
+
+def _told_by(line: str) -> Iterator[SecretSpan]:
+    return bounded(COMMAND_LINES.finders_for(line), line)
+
+
+def _told_words(lists: Sequence[Sequence[Any]], before: str = "") -> list[dict[int, tuple[int, str]]]:
+    """Give of each word of each list that is secret where the secret begins in it, and its kind."""
+    parts, places = list[str](), list[tuple[int, int]]()
+    for number, words in enumerate(lists):
+        parts.append(f"{before} " if before else APART if number else "")
+        places.append((number, -1))
+        for index, word in enumerate(words[:MOST_ARGUMENTS]):
+            copy = ascii_copy(word) if type(word) is str and len(word) <= LONGEST_WORD else "_"
+            parts.append(f"{commands.one_word(copy, is_first=not index)} ")
+            places.append((number, index))
+    told: list[dict[int, tuple[int, str]]] = [{} for _ in lists]
+    begins = list(accumulate(map(len, parts), initial=0))
+    for span in _told_by("".join(parts)):
+        first = last = bisect_right(begins, span.start) - 1
+        if span.end == begins[-1]:  # of too many everything is taken, from one of them on
+            last = len(places) - 1
+        for place in range(first, last + 1):
+            number, index = places[place]
+            # The word is the secret to its end, whatever a shell would make of the characters in it.
+            if index >= 0 and type(word := lists[number][index]) is str:
+                start = max(span.start - begins[place], 0) if len(parts[place]) == len(word) + 1 else 0  # else unseen
+                told[number].setdefault(index, (start, span.mark))
+    return told
+
+
+def find_listed_words(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find what lists of words tell that are written in code, in broken JSON or in YAML."""
+    lists = _lists(text, allowance)
+    while some := list(islice(lists, TOGETHER)):
+        words_of = [[text[start:end] for start, end in spans] for spans in some]
+        for spans, words, told in zip(some, words_of, _told_words(words_of), strict=True):
+            for index, (before, value) in enumerate(pairwise(words), 1):
+                is_pair = before.startswith("-") and not value.startswith("-") and value.strip()
+                if is_pair and (named := judge(before).mark) and not Literal.whole(value).is_placeholder:
+                    told.setdefault(index, (0, named))
+            for index, (offset, mark) in told.items():
+                # Help texts of options stand where their values would, and have blanks.
+                if " " not in words[index]:
+                    yield SecretSpan(spans[index][0] + offset, spans[index][1], mark)
+
+
+def _lists(text: str, allowance: Allowance) -> Iterator[list[tuple[int, int]]]:
+    """Give of each list that may be a command line where its words stand."""
+    left = MOST_JUDGED
+    for pattern, word in ((_LIST, _QUOTED_WORD), (_LINES, _WORD_OF_LINE)):
+        for begin, lines in _in_turn(pattern, text, lambda: left < 0):
+            # Tables are lists as well: many without a flag make no text too dense, they are left alone.
+            if _FLAG.search(lines):
+                allowance.spend(begin)
+            elif (left := left - 1) < 0:
+                continue
+            yield [(begin + found.start(1), begin + found.end(1)) for found in word.finditer(lines)]
+
+
+def _in_turn(pattern: Head, text: str, is_enough: Callable[[], bool]) -> Iterator[tuple[int, str]]:
+    """Give the lists of a text with where they begin; when those without a flag are enough, only those near a flag."""
+    end = 0
+    for listed in pattern.each(text):
+        if pattern is _LIST and is_enough():
+            break
+        begin, end = listed.span(0)
+        yield begin, text[begin:end]
+    else:
+        return
+    for start, stop in _near_flags(text, end):
+        for listed in pattern.each(text[start:stop]):
+            begin, end = listed.span(0)
+            yield start + begin, text[start + begin : start + end]
+
+
+def _near_flags(text: str, position: int) -> Iterator[tuple[int, int]]:
+    """Give the stretches from a position on that hold a flag, between ends of lines over which no list goes on."""
+    for flag in compiled(_FLAG.pattern, captures=False).finditer(text.encode(), position):
+        if (start := flag.start()) >= position:
+            while (start := text.rfind("\n", position, start)) >= 0 and not _is_seam(text, start):
+                pass
+            end = flag.end()
+            while (end := text.find("\n", end) + 1) and not _is_seam(text, end - 1):
+                pass
+            yield max(start, position), end or len(text)
+            position = end or len(text)
+
+
+def _is_seam(text: str, at: int) -> bool:
+    before, behind = text[max(at - MOST_BLANKS, 0) : at].rstrip()[-1:], text[at : at + MOST_BLANKS].lstrip()[:1]
+    return before not in ("", ",") and behind not in ("", ",")
+
+
+def redacted_tail(text: str, before: str) -> str:
+    """Redact a text as the end of the command line that begins with the program `before`."""
+    line, start = f"{before} {text}", len(before) + 1
+    pieces, position = list[str](), start
+    for span in merge(span for span in _told_by(ascii_copy(line)) if span.start >= start):
+        pieces += (line[position : span.start], f"{MARK}{span.mark}]")
+        position = span.end
+    return "".join([*pieces, line[position:]])

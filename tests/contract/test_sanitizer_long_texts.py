@@ -1,0 +1,142 @@
+"""Long texts say the same again and again: what is found in them, and how much of them is looked at once more."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrycontract.contract.redaction.commands import REACH
+from retrycontract.contract.redaction.detectors import Allowance, Head, SecretSpan
+from retrycontract.contract.redaction.listed_words import _FLAG, _LIST, MOST_JUDGED, _in_turn
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.scan_copies import near_escapes
+from retrycontract.contract.redaction.scanner import Scanner
+
+BALANCED = ValueSanitizer()
+PARTS = st.sampled_from([
+    '"a"', "'b c'", '"-p"', '"--password"', "-", "- x", ", ", ",", ",\n", "\n", "\n\n  ", "\n, ", " " * 90, ": ", "{",
+    "\\", '"', "'",
+])  # fmt: skip
+
+
+@given(st.lists(PARTS, max_size=40).map("".join))
+def test_lists_with_a_flag_are_read_near_their_flags_as_they_are_in_turn(text: str) -> None:
+    near = [listed for listed in _in_turn(_LIST, text, lambda: True) if _FLAG.search(listed[1])]
+    in_turn = [listed for listed in _in_turn(_LIST, text, lambda: False) if _FLAG.search(listed[1])]
+    assert near == in_turn
+
+
+@pytest.mark.parametrize("command", ['["mysql", "-pSecretB1rd"]', '["sshpass",\n "-p",\n "SecretB1rd"]'])
+def test_a_command_is_found_behind_more_lists_than_are_read(command: str) -> None:
+    rows = '{"a": "b", "c": "d"}\n' * (MOST_JUDGED + 100)
+    redacted = BALANCED.redact_text(f"{rows}{command}\n{rows}")
+    assert "SecretB1rd" not in redacted
+    assert redacted.startswith(rows)
+    assert redacted.endswith(rows)
+
+
+def passwords(count: int) -> Iterator[str]:
+    source = random.Random(1)
+    for _ in range(count):
+        yield "".join(source.choices("abcdefghkmnpqrstABCDEFGHKMNPQRST23456789", k=12))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "az keyvault secret set --vault-name kv --name db --value {} ",
+        "smbclient //nas/share {} -U ann ",
+        "openssl enc -d -aes-256-cbc -in f.enc -pass pass:{} ",
+    ],
+)
+def test_of_a_command_that_one_line_repeats_every_password_is_found(command: str) -> None:
+    secrets = [*passwords(300)]
+    redacted = BALANCED.redact_text("".join(map(command.format, secrets)))
+    assert not [secret for secret in secrets if secret in redacted]
+    assert redacted.count("[REDACTED") == len(secrets)
+
+
+@pytest.mark.parametrize("count", [150, 250, 400])
+def test_what_a_finder_reads_twice_is_found_however_often_it_comes(count: int) -> None:
+    secrets = [*passwords(count)]
+    redacted = BALANCED.redact_text("".join(f'headers.setBasicAuth("ann", "{secret}");\n' for secret in secrets))
+    assert not [secret for secret in secrets if secret in redacted]
+
+
+def test_a_password_far_behind_its_command_is_found() -> None:
+    assert "S3cretB1rd" not in BALANCED.redact_text(f"mysql {'--verbose ' * REACH} -pS3cretB1rd")
+
+
+WORDS = st.sampled_from(["az ", "az login ", "-p ", "set ", "--value ", "x ", "\n"])
+
+
+@given(st.lists(WORDS, max_size=30).map("".join))
+def test_within_reach_all_that_a_pattern_finds_is_found(text: str) -> None:
+    pattern = r"(?:az[^\n]*?login|az)[^\n]*?(?:-p|--value) (\w)"
+    longest = max(map(len, text.split("\n")))
+    spans = [
+        [(find.span(0), find.span(1)) for find in head.each(text)]
+        for head in (Head(pattern), Head(pattern, reach=longest + 1))
+    ]
+    assert spans[0] == spans[1]
+
+
+def test_the_groups_of_a_match_are_told_from_its_place() -> None:
+    head = Head(r"(?m)^(?:(\w+):|#[ \t]*(\w+))\n(?:\n)?(\S+)\b")
+    text = "key:\nvalue\n# title\n\nanother-\nkey: no\n"
+    matches = [*head.all(text, Allowance.of(text))]
+    again = [place.read() for place in head.places(text, Allowance.of(text))]
+    assert [find.span(3) for find in matches] == [(5, 10), (20, 27)]
+    assert all(one.span(at) == other.span(at) for one, other in zip(matches, again, strict=True) for at in range(4))
+
+
+class CountingScanner(Scanner):
+    """Count the characters that are looked at."""
+
+    __slots__ = ("looked",)
+
+    def __init__(self) -> None:
+        super().__init__(strict=False)
+        self.looked = 0
+
+    def _spans(self, most: int | None, text: str, places: list[int] | None = None) -> Iterator[SecretSpan]:
+        self.looked += len(text)
+        return super()._spans(most, text, places)
+
+
+def test_what_stands_around_secrets_is_looked_at_once_and_what_repeats_with_one_of_its_like() -> None:
+    scanner = CountingScanner()
+    rows = [f'{{"headers": [{{"name": "X-Api-Key", "value": "{secret}"}}]}} ' for secret in passwords(200)]
+    text = "".join(rows)
+    redacted = scanner.redact(text)
+    assert redacted.count("[REDACTED") == len(rows)
+    # Once as it is, and then one row of it.
+    assert scanner.looked < len(text) + 10 * len(rows[0])
+
+
+CROWD = "\n".join(json.dumps({"arguments": json.dumps({"name": "a", "place": "b"})}) for _ in range(300))
+ORDINARY = "an ordinary line, with 3 numbers\n" * 4_000
+
+
+def test_where_escapes_are_crowded_in_a_part_of_a_text_only_that_part_is_decoded() -> None:
+    around = near_escapes(f"{ORDINARY}{CROWD}\n{ORDINARY}")
+    assert around
+    assert len(CROWD) < len(around.text) < 2 * len(CROWD)
+
+
+def test_what_is_hidden_where_escapes_are_crowded_is_found() -> None:
+    hidden = r'{"arguments": "{\"pass\u0077ord\": \"S3cretB1rd\"}"}'
+    redacted = BALANCED.redact_text(f"{ORDINARY}{CROWD}\n{hidden}\n{CROWD}\n{ORDINARY}")
+    assert "S3cretB1rd" not in redacted
+    assert redacted.startswith(f"{ORDINARY}{CROWD}")
+    assert redacted.endswith(f"{CROWD}\n{ORDINARY}")
+
+
+@pytest.mark.parametrize("text", [CROWD, f"{ORDINARY[:1000]}{CROWD}"])
+def test_a_text_with_escapes_in_most_of_it_is_decoded_as_a_whole(text: str) -> None:
+    assert near_escapes(text) is None
