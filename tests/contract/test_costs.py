@@ -118,7 +118,7 @@ def test_large_numbers_that_must_differ_are_weighed_by_their_pairs() -> None:
 def test_numbers_with_a_fraction_weigh_more_than_whole_ones(keyword: str) -> None:
     def weigh(part: float) -> float:
         tests = [{keyword: number + 10_000 + part} for number in range(200)]
-        return estimate({"items": {"anyOf": tests}}, list(range(100))).valid
+        return estimate({"items": {"not": {"anyOf": tests}}}, list(range(100))).valid
 
     assert weigh(0.5) > 5 * weigh(0)
 
@@ -141,9 +141,11 @@ def test_text_of_letters_beyond_ascii_or_digits_weighs_less_than_signs() -> None
 
 def test_a_value_that_fails_every_alternative_is_not_explained_for_each_of_them() -> None:
     """The steps of explaining are bounded, and so is what is estimated for them."""
-    union = {"items": {"anyOf": [{"const": number} for number in range(400)]}}
-    some, many = (estimate(union, list(range(5_000, 5_000 + count))) for count in (200, 2_000))
-    assert many.explaining - some.explaining < 1.1 * (many.valid - some.valid)
+    union = {"anyOf": [{"const": number} for number in range(400)]}
+    some, many = list(range(5_000, 7_000)), list(range(5_000, 9_000))
+    told = [estimate({"items": union}, values).explaining for values in (some, many)]
+    judged = [estimate({"items": {"not": union}}, values).valid for values in (some, many)]
+    assert told[1] - told[0] < 1.2 * (judged[1] - judged[0])
 
 
 def test_the_whole_schema_is_not_read_again_for_each_alternative_that_is_explained() -> None:
@@ -282,5 +284,5 @@ def test_no_bomb_takes_three_times_what_is_estimated_for_it() -> None:
     print("\n".join(f"{ratio:.3f} {name}" for name, ratio in ratios.items() if not 0.1 <= ratio <= 1))
     print(f"first checks: dearest={max(firsts.values()):.2f} median={median(firsts.values()):.2f}")
     assert {name: ratio for each in (ratios, firsts) for name, ratio in each.items() if ratio > 3} == {}
-    assert within > 0.6 * len(ordered), "too many take less than a third of what is estimated for them"
-    assert median(ordered) > 0.25, "the table is from a machine that is not like this one: measure it again"
+    assert within > 0.9 * len(ordered), "too many take less than a third of what is estimated for them"
+    assert median(ordered) > 0.5, "the table is from a machine that is not like this one: measure it again"

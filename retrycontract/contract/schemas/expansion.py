@@ -66,6 +66,14 @@ def check_expansion(graph: SchemaGraph) -> Expansion:
     return Expansion(depth, max(size.values()), dear)
 
 
+def width_of(graph: SchemaGraph) -> int:
+    """Count how many subschemas one value may be held against; the schema was admitted."""
+    size: dict[SchemaPlace, int] = {}
+    for place in _inside_out(graph.places):
+        size[place] = 1 + _factor(place) * sum(size[edge.place] for edge in place.in_place)
+    return max(size.values())
+
+
 def _inside_out(places: Iterable[SchemaPlace]) -> list[SchemaPlace]:
     """Order places so that each comes after what it applies to the same value; raises InvalidSchema for a loop."""
     order: list[SchemaPlace] = []

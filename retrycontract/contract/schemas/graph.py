@@ -52,10 +52,14 @@ DRAFT_OF_REFERENCE = {"$dynamicRef": DRAFT_2020_12, "$recursiveRef": DRAFT_2019_
 
 
 class Edge(NamedTuple):
-    """Lead to a place that judges the same value; `reference` is the keyword that refers to it, or empty."""
+    """Lead to a place that judges the same value; `reference` is the keyword that refers to it, or empty.
+
+    `keyword` is the one that holds the place, where none refers to it.
+    """
 
     place: SchemaPlace
     reference: str = ""
+    keyword: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +71,7 @@ class SchemaPlace:
     resource: Resource
     in_place: list[Edge] = field(default_factory=list)
     members: dict[str, list[SchemaPlace]] = field(default_factory=dict)  # by the keyword that leads there
+    only_refers: bool = False  # whether all beside its `$ref` is ignored
 
     @property
     def pointer(self) -> str:
@@ -113,17 +118,17 @@ class SchemaGraph:
             self._name(place)
             # Up to draft 7 a `$ref` hides what stands beside it; it stays a place, since
             # another reference may lead to it.
-            siblings_hidden = self.draft.ref_hides_siblings and isinstance(place.schema.get("$ref"), str)
+            place.only_refers = self.draft.ref_hides_siblings and isinstance(place.schema.get("$ref"), str)
             for keyword, member, child in subschemas(place.schema):
                 found = self._of.get(id(child))
                 if found is None:
                     below: Trail = (place.trail, keyword)
                     found = SchemaPlace(below if member is None else (below, member), child, place.resource)
                     waiting.append(found)
-                if siblings_hidden or keyword in INERT:
+                if place.only_refers or keyword in INERT:
                     continue
                 if keyword in IN_PLACE:
-                    place.in_place.append(Edge(found))
+                    place.in_place.append(Edge(found, keyword=keyword))
                 else:
                     place.members.setdefault(keyword, []).append(found)
         return top
@@ -157,7 +162,7 @@ class SchemaGraph:
             value = schema.get(keyword)
             if isinstance(value, str | bool):
                 junction = self._dynamic.setdefault((keyword, value), SchemaPlace(place.trail, {}, place.resource))
-                junction.in_place.append(Edge(place))
+                junction.in_place.append(Edge(place, keyword=keyword))
 
     def _target(self, place: SchemaPlace, keyword: str) -> SchemaPlace | None:
         """Find the place that a reference leads to; None for one that leads to nothing worth a visit."""

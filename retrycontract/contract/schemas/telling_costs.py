@@ -1,0 +1,82 @@
+"""Estimate what it takes to tell the mistakes of an output, which is bounded in several ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from retrycontract.contract.schemas.cost_table import NANOSECONDS
+from retrycontract.contract.schemas.document import Trail
+from retrycontract.contract.schemas.expansion import width_of
+from retrycontract.contract.schemas.graph import SchemaGraph, SchemaPlace
+from retrycontract.contract.schemas.rates import Rate
+
+# As the checks bound them; tests hold these to the bounds there.
+MOST_TOLD = 1_001  # mistakes of one output
+MOST_STEPS = 10_000  # alternatives and their mistakes, looked at one by one
+STEPS_OF_EACH = 2  # an alternative, and at least one mistake of it
+COMPILING = 100  # steps that the parts of a composition take once
+MOST_MENDED = 100  # mistakes for which it is tried what would mend them; of more none is
+MOST_WRITTEN = 100_000  # mistakes that the engine may have to write at once: else none is told
+LISTS = ("anyOf", "oneOf", "allOf")
+DIVIDED = (*LISTS, "patternProperties", "dependentSchemas", "dependencies")
+DEPENDENT = frozenset({"$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"})
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """Hold how mistakes by one schema are told: `most_nodes` of a value, where the engine has to write all at once."""
+
+    most_nodes: float = float("inf")
+    is_divided: bool = True
+
+    @classmethod
+    def of(cls, graph: SchemaGraph) -> Telling:
+        """Find out whether the parts of every composition can be asked one by one."""
+        composes = [place for place in graph.places if not place.schema.keys().isdisjoint(LISTS)]
+        depends = any(not DEPENDENT.isdisjoint(place.schema) or _leads_into(place) for place in graph.places)
+        if composes and (depends or any(_is_of_names(place.trail) for place in composes)):
+            return cls(MOST_WRITTEN // width_of(graph), is_divided=False)
+        return cls()
+
+    def estimate(self, visits: Mapping[Rate, float], engine: float, nodes: float) -> float:
+        """Estimate what is refused for a second time, for its mistakes, from how often each rate applied."""
+        cost = NANOSECONDS
+        if nodes > self.most_nodes:
+            return cost["refusal"]
+        told = tried = placed = mended = sure = left = 0.0
+        for rate, times in visits.items():
+            told += times * rate.told
+            mended += times * rate.mended
+            sure += times * min(1, rate.sure)  # of what two places refuse, one mistake may be told
+            if rate.tried:
+                tried += times * rate.tried
+                placed += times * rate.placed
+                left = max(left, _steps_left(rate))
+        trials = min(min(mended, MOST_MENDED) ** 2 * cost["trial"], cost["trials"]) if sure <= MOST_MENDED else 0
+        known = cost["refusal"] + engine + trials + min(told, MOST_TOLD) * cost["error"]
+        if not self.is_divided:
+            return known + min(tried, MOST_WRITTEN) * cost["written"]
+        return known + min(STEPS_OF_EACH, left / tried) * placed * cost["step"] if tried else known
+
+
+def _steps_left(rate: Rate) -> float:
+    """Give how many steps of a check can go to alternatives, of which those of each composition are compiled first."""
+    compiling, first = COMPILING * rate.compositions, STEPS_OF_EACH * rate.tried
+    return MOST_STEPS - compiling if compiling + first < MOST_STEPS else MOST_STEPS * first / (compiling + first)
+
+
+def _is_of_names(trail: Trail) -> bool:
+    while trail is not None:
+        trail, step = trail
+        if step == "propertyNames":
+            return True
+    return False
+
+
+def _leads_into(place: SchemaPlace) -> bool:
+    """Tell whether a reference leads to a part, or an address of its own hides where the parts are."""
+    has_address = place.trail is not None and any(
+        isinstance(place.schema.get(keyword), str) for keyword in ("$id", "id")
+    )
+    return has_address or any(f"/{keyword}/" in f"{place.schema.get('$ref')}/" for keyword in DIVIDED)
