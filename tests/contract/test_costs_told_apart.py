@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from string import printable
+from string import ascii_letters, printable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -172,6 +172,20 @@ def test_a_name_that_was_never_seen_weighs_more_than_a_text() -> None:
     words = [" ".join("abcdefgh"[number // 8**at % 8] * 5 for at in range(4)) for number in range(512)]
     as_names, as_texts = (Weight.of({}).estimate(value).valid for value in (dict.fromkeys(words), words))
     assert as_names > 2 * as_texts
+
+
+@pytest.mark.parametrize(
+    "announced",
+    ["password={}", "the password is {}", "Authorization: Bearer {}", "export TOKEN={}", "mysql -u root -p{} shop",
+     "the key {} opens", "-----BEGIN PRIVATE KEY-----\n{}"],
+)  # fmt: skip
+def test_texts_that_announce_a_secret_each_weigh_what_looking_for_it_takes(announced: str) -> None:
+    """A list of them was let in at the door that took seven times what it may."""
+    made = Random(1)
+    secrets = ["".join(made.choices(ascii_letters, k=14)) for _ in range(200)]
+    plain = "".join("x" if sign.isalpha() else sign for sign in announced.format("")) + "{}"
+    ours, other = (Weight.of({}).estimate([*map(text.format, secrets)]).valid for text in (announced, plain))
+    assert ours > 2 * other
 
 
 def test_one_text_that_always_repeats_is_weighed_for_less_than_noise() -> None:

@@ -49,6 +49,7 @@ NANOSECONDS: Final[dict[str, float]] = {
     "digit": 1_000,
     "far": 150,
     "spoken": 13_000,
+    "announced": 60_000,
     "marks": 25_000_000,
     "mark-of-noise": 450,
     "trial": 15_000,

@@ -10,6 +10,8 @@ from retrycontract.contract.schemas.cost_table import NANOSECONDS
 SIGNS = b"=:<&%@/+_\\\"'"  # what the search stops at; at digits and beyond ASCII it stops more shortly
 DIGITS = b"0123456789"
 SPOKEN = re.compile(r"(?:oken|ecret|word|key|phrase) is ")  # announces a secret, which is then looked for
+# Words of short texts that announce a secret, which is looked for in each of them by itself.
+ANNOUNCING = ("passw", "passphrase", "pwd", "secret", "token", "bearer", "private key", " key ", "key is", " -p", " -u")
 SHORT = 100  # characters: what is longer is searched by itself
 OFTEN = 8  # texts that differ in their numbers alone are known after so many
 NEW = 2_000  # characters of a text in which nearly everything is seen for the first time
@@ -76,10 +78,11 @@ def _of_short(texts: Sequence[str], times: float, dearer: float = 1) -> float:
     digits, new = len(written) - len(letters), times
     if count > OFTEN and 2 * (kinds := len(set(letters.split(BETWEEN.encode())))) <= count:
         new = min(times, OFTEN * kinds / count)
-    total = dearer * new * (cost["text"] * count + cost["letter"] * len(joined) + cost["digit-of-text"] * digits)
+    announced = cost["announced"] * sum(map(joined.lower().count, ANNOUNCING))
+    made_of = cost["text"] * count + cost["letter"] * len(joined) + cost["digit-of-text"] * digits
+    total = dearer * new * (made_of + announced)
     marks = cost["sign"] * (len(letters) - len(letters.translate(None, SIGNS)))
     marks += cost["far-of-text"] * (len(written) - len(joined))
-    marks += _spoken(joined) if " is " in joined else 0
     return total + times * (cost["digit-of-like"] * digits + marks)
 
 
@@ -87,8 +90,7 @@ def _of_long(text: str) -> float:
     written, cost = text.encode("utf-8", "surrogatepass"), NANOSECONDS
     signs, digits = (len(written) - len(written.translate(None, kind)) for kind in (SIGNS, DIGITS))
     marks = cost["sign"] * signs + cost["digit"] * digits + cost["far"] * (len(written) - len(text))
-    if " is " in text:
-        marks += _spoken(text)
+    marks += cost["spoken"] * len(SPOKEN.findall(text)) if " is " in text else 0
     if marks > cost["marks"]:
         # What comes again and again is looked at so often at most: noise alone has ever more that is new.
         marks = min(marks, cost["marks"] + (0 if _repeats(text) else cost["mark-of-noise"] * len(text)))
@@ -98,7 +100,3 @@ def _of_long(text: str) -> float:
 def _repeats(text: str) -> bool:
     step = max(1, len(text) // SEEN)
     return len({text[at : at + WINDOW] for at in range(0, len(text), step)}) < SEEN // 2
-
-
-def _spoken(text: str) -> float:
-    return NANOSECONDS["spoken"] * len(SPOKEN.findall(text))
