@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import logging
 import secrets
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
 from retrycontract.client import CorrectionError
+from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.matching import is_unfilled
+from retrycontract.judging import Verdict
 from retrycontract.judging.asking import CallNotOpenError, NoVerdictError, guidance_on
 from retrycontract.judging.service_judge import ServiceJudge
 from retrycontract.proxy.wire import Body, json_object, text_of
@@ -50,6 +54,8 @@ class Conversation:
     unread: tuple[str, ...] = ()
     waiting: list[WaitingCall] = field(default_factory=list)
     accepted: list[tuple[str, str]] = field(default_factory=list)
+    # What is still being judged for requests whose clients have left.
+    settling: set[asyncio.Task[Verdict]] = field(default_factory=set)
 
     def continued_by(self, tool_name: str) -> WaitingCall | None:
         """Give the open call that an attempt of this tool belongs to; each is given once in a request."""
@@ -89,6 +95,8 @@ class ConversationTurn:
         self.conversation = conversation
         self._open: dict[str, WaitingCall] = {}
         self._passed: list[tuple[str, Any]] = []
+        self._judging: set[asyncio.Task[Verdict]] = set()
+        self._has_left = False
 
     def __enter__(self) -> None:
         return
@@ -96,7 +104,11 @@ class ConversationTurn:
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         if error is None:
             return
+        self._has_left = True
         conversation = self.conversation
+        for task in self._judging:
+            conversation.settling.add(task)
+            task.add_done_callback(conversation.settling.discard)
         known = {call.call_id for call in conversation.waiting}
         left = [call for call in self._open.values() if call.call_id not in known]
         conversation.waiting = [*left, *conversation.waiting][-MAX_OPEN:]
@@ -110,9 +122,24 @@ class ConversationTurn:
         self._open[found.call_id] = found
         return found.call_id
 
-    def asks(self, call_id: str, tool_name: str) -> None:
-        """Note a call that people are asked about, now or after what they have said of it before."""
-        self._open[call_id] = WaitingCall(call_id, tool_name)
+    async def judged(self, judging: Coroutine[Any, Any, Verdict], tool_name: str) -> Verdict:
+        """Wait for a verdict, and note a call that people are asked about, now or after what they said of it before.
+
+        A client that leaves meanwhile ends the wait alone: its next request has to find that people are asked.
+        """
+        task = asyncio.create_task(judging)
+        self._judging.add(task)
+        task.add_done_callback(partial(self._note, tool_name))
+        return await asyncio.shield(task)
+
+    def _note(self, tool_name: str, task: asyncio.Task[Verdict]) -> None:
+        self._judging.discard(task)
+        if task.cancelled() or task.exception() is not None or not is_before_people(verdict := task.result()):
+            return
+        if self._has_left:
+            self.conversation.wait_for(verdict.call_id, tool_name)
+        else:
+            self._open[verdict.call_id] = WaitingCall(verdict.call_id, tool_name)
 
     def lets_pass(self, tool_name: str, arguments: Any) -> bool:
         """Tell whether an output was accepted, and use that up."""
@@ -121,11 +148,18 @@ class ConversationTurn:
         return passes
 
 
+def is_before_people(verdict: Verdict) -> bool:
+    """Tell whether people are asked: nobody reads of what the proxy judged while the service was away."""
+    return verdict.status in (Status.BLOCKED, Status.UNAVAILABLE) and verdict.escalation is None
+
+
 async def news_for(conversation: Conversation, service: ServiceJudge) -> tuple[str, ...]:
     """Ask what people have answered since the last request; gives the texts that the model has to read.
 
     They stay unread until an answer of the upstream has come whole: a request that fails is sent again without them.
     """
+    if conversation.settling:
+        await asyncio.wait(conversation.settling)
     for call in [call for call in conversation.waiting if call.is_blocked]:
         try:
             guidance = await guidance_on(service, call.call_id, wait=0)

@@ -19,7 +19,7 @@ from retrycontract.judging import ModelOutput, Verdict, as_text
 from retrycontract.judging.asking import NoVerdictError, guidance_on
 from retrycontract.loops.failures import failure_of
 from retrycontract.proxy.contracts import RequestContract
-from retrycontract.proxy.conversation import Conversation, ConversationTurn, context_of, is_repeated
+from retrycontract.proxy.conversation import Conversation, ConversationTurn, context_of, is_before_people, is_repeated
 from retrycontract.proxy.dialects import read_calls
 from retrycontract.proxy.upstream import RefusedByUpstreamError, UpstreamError
 from retrycontract.proxy.wire import Body, CallReply, FinalAnswer, ModelAnswer, Terms, Wire, WrittenCall, new_id, summed
@@ -68,8 +68,7 @@ class DueCall:
 
     @property
     def is_before_people(self) -> bool:
-        """Tell whether people are asked: nobody reads of what the proxy judged while the service was away."""
-        return self.is_blocked and self.verdict is not None and self.verdict.escalation is None
+        return self.verdict is not None and is_before_people(self.verdict)
 
     @property
     def reply(self) -> CallReply:
@@ -234,9 +233,8 @@ class Exchange:
 
     async def _verdict_on(self, one: DueCall, output: ModelOutput) -> None:
         one.tries += 1
-        one.verdict = verdict = await self._contract.judge(output, self._details)
-        if one.is_before_people:
-            self._turn.asks(verdict.call_id, one.call.name)
+        judging = self._contract.judge(output, self._details)
+        one.verdict = verdict = await self._turn.judged(judging, one.call.name)
         mistakes = [error for error in verdict.errors if blocks(error)]
         self.report.codes += [error.error_code.value for error in mistakes]
         if verdict.is_valid and mistakes and self.report.outcome != "blocked":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -12,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from retrycontract.client import Client
+from retrycontract.client import AsyncClient, Client
 from tests.proxy import chat
 from tests.proxy.test_desk import HINT, agent_attempts, post
 from tests.proxy.test_desk import agent as agent
@@ -21,8 +22,9 @@ from tests.proxy.test_desk import key as key
 from tests.proxy.test_desk import wire as wire
 from tests.proxy.test_wires import read, reply
 from tests.proxy.test_wires import way as way
-from tests.proxy.upstream import RIGHT, STALL, WRONG, Reply, ScriptedUpstream, upstream
+from tests.proxy.upstream import RIGHT, STALL, WRONG, Reply, ScriptedUpstream, proxied, upstream
 from tests.serving.desk import Desk
+from tests.serving.service import Service
 from tests.serving.threads import eventually
 
 NAMED = {"x-retrycontract-conversation": "run-9"}
@@ -60,6 +62,34 @@ def test_what_a_person_says_after_the_client_has_left_is_read_with_the_next_requ
     assert json.dumps(up.asked[3].body).count("which was Blocked") == 1
     assert len(up.asked) == 4
     assert len(list(agent.calls())) == 1
+
+
+class FarAway(httpx2.AsyncHTTPTransport):
+    """A service whose answers take half a second to come back."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await super().handle_async_request(request)
+        await asyncio.sleep(0.5)
+        return response
+
+
+def test_a_client_that_leaves_as_its_call_is_blocked_is_not_asked_for_twice(
+    service: Service, key: str, agent: Client, desk: Desk, way: str
+) -> None:
+    """The proxy had not read the verdict yet, and asked another person with the next request."""
+    wrong, right = (reply(chat, way, "", chat.call("read_file", made)) for made in (WRONG, RIGHT))
+
+    def far() -> AsyncClient:
+        return AsyncClient(service.url, key, transport=FarAway())
+
+    with upstream(*[wrong] * 3, right) as up, proxied(up.url, service=far, wait=60) as url:
+        leave(chat, url, way, lambda: list(agent.calls(state="blocked")))
+        [call] = agent.calls(state="blocked")
+        desk.answer(call.call_id, text=HINT, decision="hint")
+        body = read(chat, way, post(chat, url, asking(chat, way), **NAMED))
+    assert chat.calls_in(body) == [("read_file", RIGHT)]
+    assert json.dumps(up.asked[3].body).count("which was Blocked") == 1
+    assert [each.call_id for each in agent.calls()] == [call.call_id]
 
 
 def test_nobody_is_asked_twice_where_the_request_is_repeated_before_they_answer(
