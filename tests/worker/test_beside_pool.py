@@ -133,6 +133,30 @@ def test_dear_outputs_are_judged_beside_the_pool_with_redis_and_without(
     assert redis == "gone" or rung(own_redis) == 0, "the pool hears nothing of them"
 
 
+@pytest.mark.usefixtures("bell", "own_redis")
+def test_what_takes_a_tenth_of_a_second_goes_past_what_takes_ten_beside_the_pool_too(settings: Settings) -> None:
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(
+        update={"check_processes": 1, "check_seconds": 10, "sweep_seconds": 60}
+    )
+    judges, bomb, others = DearJudges(), known()[0], []
+    judges.start()
+    try:
+        for name in ("a", "b"):
+            agent = make_agent(name)
+            make_tool(agent, schema=bomb.schema)
+            others.append(submit(agent, bomb.value).pk)
+        leased = Attempt.objects.filter(pk__in=others, state="leased")
+        eventually(lambda: leased.count() == 1)
+        neighbour = make_agent()
+        make_tool(neighbour)
+        short = submit(neighbour, {"count": 1, "rows": [{"n": number, "t": "some words"} for number in range(1_500)]})
+        eventually(lambda: Attempt.objects.get(pk=short.pk).state == "judged")
+        assert leased.count() == 1
+        assert not Attempt.objects.filter(pk__in=others, state="judged").exists()
+    finally:
+        judges.stop(15)
+
+
 @pytest.mark.usefixtures("bell")
 def test_a_reminder_of_a_dear_output_goes_to_whom_it_concerns(own_redis: Redis, settings: Settings) -> None:
     settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"doorbell": SILENT})
