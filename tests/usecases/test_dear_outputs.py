@@ -22,6 +22,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from retrycontract.contract.json_types import has_at_most
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.admission import APART, DearSchema
 from retrycontract.contract.tool import Tool
 from retrycontract.store.models import Attempt
@@ -117,6 +118,14 @@ def test_where_all_places_are_taken_what_is_short_is_judged_and_what_is_long_is_
     clock = at(NOON + timedelta(seconds=later))
     assert judge_waiting(clock=clock, places=Semaphore(0)) == (not is_left)
     assert judge_waiting(clock=clock, places=Semaphore(1)) == is_left
+
+
+@pytest.mark.parametrize(("rows", "is_left"), [(3_000, False), (60_000, True)])
+def test_a_source_file_is_long_as_the_compiler_takes_long(rows: int, is_left: bool) -> None:
+    agent = make_agent()
+    make_tool(agent, "main.py", {}, kind=Kind.SOURCE_FILE)
+    submit(agent, f"x = [{'[1, 2, 3], ' * rows}]\n", tool="main.py", kind=Kind.SOURCE_FILE, at=NOON)
+    assert judge_waiting(clock=at(NOON), places=Semaphore(0)) == (not is_left)
 
 
 def test_a_long_output_does_not_become_a_short_one_by_waiting() -> None:
