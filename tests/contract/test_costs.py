@@ -26,7 +26,7 @@ from retrycontract import (
     ValidationError,
 )
 from retrycontract.contract.feedback.answer import examine_and_redact
-from retrycontract.contract.outputs.json_text import end_of_value
+from retrycontract.contract.outputs.json_text import end_of_value, fault_in
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.schemas.cost_table import YARDSTICK
@@ -198,6 +198,15 @@ def test_what_schemas_have_every_day_is_compiled_at_the_door(pattern: str) -> No
 
 def test_a_name_in_any_script_is_compiled_at_the_door() -> None:
     assert Weight.of({"pattern": r"^\p{Lu}[\p{L}\p{M}' -]{0,63}$"}).compiling < 0.1 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("item", "most"), [(7, 60), (0.5, 60), ([], 400)], ids=["numbers", "fractions", "lists"]
+)  # fmt: skip
+def test_what_holds_no_text_is_looked_through_in_few_steps(item: Any, most: int) -> None:
+    value = {"a": [item] * 20_000}
+    assert steps(lambda: fault_in(value)) < 60 * 20_000
+    assert steps(lambda: ValueSanitizer().redact(value)) < most * 20_000
 
 
 @pytest.mark.parametrize(

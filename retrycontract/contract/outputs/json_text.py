@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
 from retrycontract.contract import pointers
+from retrycontract.contract.outputs.faultless import is_faultless
 from retrycontract.contract.outputs.json_faults import CARET, CONTEXT, FaultKind, JsonFault, syntax_fault
 
 __all__ = [
@@ -146,6 +147,8 @@ def fault_in(value: Any) -> JsonFault | None:
 
     A number that is merely too large, and NaN before it, is told when nothing else is wrong.
     """
+    if is_faultless(value, depth=MAX_DEPTH, number=TOO_LARGE):
+        return None
     large: JsonFault | None = None
     odd: JsonFault | None = None
     stack: list[tuple[str, Any, int]] = [(pointers.ROOT, value, 0)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 _PASSWORDS = """
@@ -40,7 +41,8 @@ FORMS: Final = _forms()
 """Every form of every name, the longest first, with an ASCII one of the same length that is known."""
 
 
-_JSON_KINDS = frozenset({str, int, float, bool, dict, list, type(None)})
+NUMBERS: Final = frozenset({int, float, bool, type(None)})  # what holds neither text nor other values
+_JSON_KINDS = NUMBERS | {str, dict, list}
 _CONTAINERS = (dict, list, tuple, set, frozenset)
 # Python refuses to print whole numbers of more than 4,300 digits.
 MOST_BITS = 10_000
@@ -93,3 +95,22 @@ def is_mark(text: str) -> bool:
 def without_marks(text: str) -> str:
     """Leave out the redaction marks."""
     return MARK_PATTERN.sub("", text) if MARK in text else text
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Give the strings of a JSON value and the names of its members, in no order."""
+    pending, seen = [value], set[int]()
+    while pending:
+        item = pending.pop()
+        kind = type(item)
+        if issubclass(kind, str):
+            yield item if kind is str else plain_text(item)
+        elif issubclass(kind, (dict, list, tuple)) and id(item) not in seen:
+            # Values of Python may hold themselves.
+            seen.add(id(item))
+            if issubclass(kind, dict):
+                pending.extend(key for key in dict.keys(item) if issubclass(type(key), str))
+                pending.extend(dict.values(item))
+            else:
+                items = item if kind is list else items_of(item)
+                pending.extend(each for each in items if type(each) not in NUMBERS and (type(each) is not list or each))

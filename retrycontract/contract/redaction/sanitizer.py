@@ -10,7 +10,7 @@ from typing import Any
 from retrycontract.contract import pointers
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.redaction.field_names import judge
-from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN
+from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN, strings_in
 from retrycontract.contract.redaction.previews import (
     ELLIPSIS,
     elide_middle,
@@ -23,7 +23,7 @@ from retrycontract.contract.redaction.previews import (
 )
 from retrycontract.contract.redaction.scanner import BALANCED, STRICT, Scanner
 from retrycontract.contract.redaction.schema_marks import HIDDEN, SchemaMarks
-from retrycontract.contract.redaction.walk import LONGEST_CACHED, Cut, Redactor, strings_in
+from retrycontract.contract.redaction.walk import LONGEST_CACHED, Cut, Redactor
 
 __all__ = ["ValueSanitizer", "elide_middle", "has_redaction", "visible"]
 

@@ -12,7 +12,16 @@ from retrycontract.contract import pointers
 from retrycontract.contract.redaction.commands import has_password
 from retrycontract.contract.redaction.credentials import is_card_number
 from retrycontract.contract.redaction.field_names import is_telling_key, judge, word_set
-from retrycontract.contract.redaction.foreign import MARK, as_json, is_mark, items_of, plain_text, without_marks
+from retrycontract.contract.redaction.foreign import (
+    MARK,
+    NUMBERS,
+    as_json,
+    is_mark,
+    items_of,
+    plain_text,
+    strings_in,
+    without_marks,
+)
 from retrycontract.contract.redaction.listed_words import MOST_ARGUMENTS, redacted_tail, redacted_words
 from retrycontract.contract.redaction.literals import Literal
 from retrycontract.contract.redaction.neighbours import headed_columns, paired_values, spellings_of
@@ -124,22 +133,11 @@ def _is_large(value: Any) -> bool:
     return len(members) >= FEW_ASKED // 2 or any(type(member) in (dict, list) and member for member in members)
 
 
-def strings_in(value: Any) -> Iterator[str]:
-    """Give the strings of a JSON value and the names of its members, in no order."""
-    pending, seen = [value], set[int]()
-    while pending:
-        item = pending.pop()
-        kind = type(item)
-        if issubclass(kind, str):
-            yield item if kind is str else plain_text(item)
-        elif issubclass(kind, (dict, list, tuple)) and id(item) not in seen:
-            # Values of Python may hold themselves.
-            seen.add(id(item))
-            if issubclass(kind, dict):
-                pending.extend(key for key in dict.keys(item) if issubclass(type(key), str))
-                pending.extend(dict.values(item))
-            else:
-                pending.extend(items_of(item))
+def _is_of_numbers(value: Any, slot: Slot) -> bool:
+    """Tell a list of numbers alone, or an empty one, in which nothing is a secret."""
+    if slot != _OPEN or not set(map(type, value)) <= NUMBERS:
+        return False
+    return not any(type(each) is int and is_card_number(each) for each in value)
 
 
 def _below(slot: Slot, name: str, shown: str) -> Slot:
@@ -280,6 +278,8 @@ class Redactor:
         else:
             items = items_of(value)
             total, children = len(items), self._items(items, slot)
+        if kind is list and not self._bounded and not self._marked and _is_of_numbers(value, slot):
+            return items
         result: Any = {} if issubclass(kind, dict) else []
         if self._bounded:
             result = Cut(issubclass(kind, dict), total, [])
