@@ -9,12 +9,28 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from retrycontract.contract.redaction.commands import REACH
-from retrycontract.contract.redaction.detectors import Allowance, Head, SecretSpan
-from retrycontract.contract.redaction.listed_words import _FLAG, _LIST, MOST_JUDGED, _in_turn
+from retrycontract.contract.redaction.detectors import (
+    Allowance,
+    Head,
+    SecretSpan,
+)
+from retrycontract.contract.redaction.escapes import (
+    MOST_AROUND,
+    PARTED,
+    EscapeSearch,
+    Surroundings,
+    near_escapes,
+    parted,
+)
+from retrycontract.contract.redaction.escapes import REACH as NEAR
+from retrycontract.contract.redaction.listed_words import (
+    _FLAG,
+    _LIST,
+    MOST_JUDGED,
+    _in_turn,
+)
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-from retrycontract.contract.redaction.scan_copies import near_escapes
 from retrycontract.contract.redaction.scanner import Scanner
 
 BALANCED = ValueSanitizer()
@@ -140,3 +156,47 @@ def test_what_is_hidden_where_escapes_are_crowded_is_found() -> None:
 @pytest.mark.parametrize("text", [CROWD, f"{ORDINARY[:1000]}{CROWD}"])
 def test_a_text_with_escapes_in_most_of_it_is_decoded_as_a_whole(text: str) -> None:
     assert near_escapes(text) is None
+
+
+ESCAPES = st.sampled_from([
+    *(r"\"", r"\\\"", r"\\", "\\", r"\u0041", r"\ud83d\ude00", "%41", "%%41", "%C3%A9", "%A9", "%", "% ", "&amp;"),
+    *("& ", "a", "\n", '"', "x" * (NEAR - 2), "x" * (2 * NEAR - 1), "x" * (2 * NEAR + 1), "& " * 300, "x" * 9_000),
+])  # fmt: skip
+TEXTS_WITH_ESCAPES = st.lists(ESCAPES, max_size=30).map("".join)
+
+
+@given(TEXTS_WITH_ESCAPES)
+def test_what_is_near_escapes_is_what_stands_around_each_of_them(text: str) -> None:
+    places = [place.span() for place in PARTED.finditer(text)]
+    each = Surroundings(text, [(start - NEAR, end + NEAR) for start, end in places])
+    around = near_escapes(text)
+    assert around is None or around.text == each.text
+    assert around or len(each.text) + NEAR > MOST_AROUND * len(text)
+
+
+@given(TEXTS_WITH_ESCAPES)
+def test_escapes_part_a_text_whether_few_or_many(text: str) -> None:
+    assert parted(text) == PARTED.split(text)
+
+
+class CountingSearch(EscapeSearch):
+    """Count the escapes that are looked at."""
+
+    __slots__ = ()
+    looked = 0
+
+    def first(self, position: int) -> tuple[int, int] | None:
+        CountingSearch.looked += 1
+        return super().first(position)
+
+    def last(self, start: int, stop: int) -> tuple[int, int] | None:
+        CountingSearch.looked += 1
+        return super().last(start, stop)
+
+
+def test_of_crowded_escapes_few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrycontract.contract.redaction.escapes.EscapeSearch", CountingSearch)
+    monkeypatch.setattr(CountingSearch, "looked", 0)
+    assert near_escapes(f"{ORDINARY}{CROWD}\n{ORDINARY}")
+    # Each of a line of its own stands twelve characters behind the last one.
+    assert CountingSearch.looked < len(CROWD) // NEAR + 10 < CROWD.count('"') // 10

@@ -18,10 +18,11 @@ from retrycontract.contract.redaction.detectors import (
     compiled,
     merge,
 )
+from retrycontract.contract.redaction.escapes import APART
 from retrycontract.contract.redaction.field_names import judge
 from retrycontract.contract.redaction.foreign import MARK
 from retrycontract.contract.redaction.literals import Literal
-from retrycontract.contract.redaction.scan_copies import APART, ascii_copy
+from retrycontract.contract.redaction.scan_copies import ascii_copy
 from retrycontract.contract.redaction.sieve import Sieve
 
 # A flag among the words of a list, quoted or in lines of YAML, tells of itself or the next word; and what needs none.

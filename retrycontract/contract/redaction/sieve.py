@@ -13,8 +13,9 @@ from typing import Any
 import re2
 
 from retrycontract.contract.redaction.detectors import Finder, compiled, loosened, uncaptured
+from retrycontract.contract.redaction.escapes import APART
 from retrycontract.contract.redaction.parts import needed_part
-from retrycontract.contract.redaction.scan_copies import APART, LONG
+from retrycontract.contract.redaction.scan_copies import LONG
 from retrycontract.contract.redaction.signs import needed_signs
 
 # Of a joined automaton only those states are made that texts lead to. In a long text of noise each prefilter is
