@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from retrycontract.contract.redaction import scan_copies
 from retrycontract.contract.redaction.commands import REACH
 from retrycontract.contract.redaction.detectors import (
     Allowance,
@@ -24,6 +25,7 @@ from retrycontract.contract.redaction.escapes import (
     parted,
 )
 from retrycontract.contract.redaction.escapes import REACH as NEAR
+from retrycontract.contract.redaction.foreign import FORMS
 from retrycontract.contract.redaction.listed_words import (
     _FLAG,
     _LIST,
@@ -200,3 +202,14 @@ def test_of_crowded_escapes_few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -
     assert near_escapes(f"{ORDINARY}{CROWD}\n{ORDINARY}")
     # Each of a line of its own stands twelve characters behind the last one.
     assert CountingSearch.looked < len(CROWD) // NEAR + 10 < CROWD.count('"') // 10
+
+
+NAMES = st.sampled_from([*FORMS][:60] + [*FORMS][-60:])
+MIXED = st.sampled_from(["a", " ", "_", "\n", '"', "“", "\u2028", "é", "日", "\x1d", "𝕏", "x" * 2_000, "lykilor", "ð"])
+
+
+@given(st.lists(NAMES | MIXED, max_size=30).map("".join))
+def test_where_a_long_text_is_ascii_it_is_left_alone_and_all_else_is_renamed(text: str) -> None:
+    characters = {*text}
+    everywhere = scan_copies._renamed(text, FORMS, characters)
+    assert scan_copies._renamed_where_foreign(text, FORMS, characters) == everywhere

@@ -7,7 +7,7 @@ import re
 import sys
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, islice
@@ -24,6 +24,7 @@ LONG: Final = 10_000  # characters
 _ASCII, _BYTES_LEFT = bytes(range(0x80)).decode(), bytes(range(0x80, 0x100))
 _NO_CHARACTER: Final = "\ufffe"  # as the tables of codecs have it
 _POINTS: Final = f"utf-32-{sys.byteorder[0]}e"
+LONGEST_PART: Final = 1_000  # of lines, on an average
 MOST_REPLACED, FEW_REPLACED = 24, 4  # different characters that are replaced one after the other
 
 # Nobody sees these, so they may stand inside a token or a name: controls, soft hyphens, joiners, marks of direction,
@@ -71,6 +72,11 @@ _FOLDED: Final = (
 )  # fmt: skip
 
 _BREAKS = re.compile(r"\\(?<!\\\\)\\+[nrt]")  # of two and more; one takes no function for each
+# What makes a line go on in the next one. Each begins with one sign: a search for that passes quickly over all others.
+_GOES_ON = {"\\": re.compile(r"\\\r?\n")} | {
+    sign: re.compile(rf"\{sign}(?<= \{sign})(?: \n \n| \n|\r?\n)") for sign in "^`"
+}
+_MARGIN = re.compile(r"\n[+>]")  # before each line of a difference, and of a message that is quoted
 ANY: Final = "\ufffd"  # of which a copy makes FOREIGN
 # What a pattern writes for one character, or for nothing: `\.`, `\x2e`, `[.]`, `-{5}`, `s?`, `(?:`, `(?<name>`, `\b`.
 _IN_PATTERNS = re.compile(
@@ -123,18 +129,18 @@ def folded_copy(text: str) -> FoldedCopy:
         if unseen := _UNSEEN & characters:
             source, text = text, _without(text, unseen, characters)
             unusual = _without(unusual, unseen, characters)
-        for name, known in FORMS.items():
-            # Name by name: one search for all of them calls back for each that it finds. Of most texts what is not
-            # ASCII is little, and tells which names may be there.
-            if characters.issuperset(name) and (is_short or _OTHERS[name] in unusual):
-                text = text.replace(name, known)
-        text = _folded(text, characters)
+        # Of most texts what is not ASCII is little, and tells which names may be there.
+        forms = {
+            name: known for name, known in FORMS.items()
+            if characters.issuperset(name) and (is_short or _OTHERS[name] in unusual)
+        }  # fmt: skip
+        text = _renamed(text, forms, characters) if is_short else _renamed_where_foreign(text, forms, characters)
     elif not text.isprintable() and len(seen_text := text.translate(_UNSEEN_ASCII)) < len(text):
         source, text = text, seen_text
     if ".exe" in text:
         text = _PROGRAM.sub("    ", text)
     if "\\" in text:
-        text = _joined_lines(text, ("\\\n", "\\\r\n"))
+        text = _GOES_ON["\\"].sub(_blanks, text)
         # As long as the escape was, so that positions stay those of the text.
         if "\\\\" in text:
             # Three before the letter are the sign that joins two lines, and the end of the first one.
@@ -150,18 +156,34 @@ def folded_copy(text: str) -> FoldedCopy:
     if "\n" in text:
         # In the command lines of Windows a caret or a backtick joins; here the end of a line may have been an escape.
         for sign in "^`":
-            if sign in text:  # a search for one character is by far the quickest
-                text = _joined_lines(text, (f" {sign}{end}" for end in (" \n \n", " \n", "\r\n", "\n")))
-        for mark in ("\n+", "\n>"):  # before each line of a difference, and of a message that is quoted
-            text = text.replace(mark, "\n ")
+            if sign in text:
+                text = _GOES_ON[sign].sub(_blanks, text)
+        text = _MARGIN.sub("\n ", text)
     return FoldedCopy(text, source)
 
 
-def _joined_lines(text: str, joints: Iterable[str]) -> str:
-    """Put as many blanks in the place of what makes a line go on in the next one."""
-    for joint in joints:
-        text = text.replace(joint, " " * len(joint))
-    return text
+def _renamed(text: str, forms: Mapping[str, str], characters: set[str]) -> str:
+    # Name by name: one search for all of them calls back for each that it finds.
+    for name, known in forms.items():
+        text = text.replace(name, known)
+    return _folded(text, characters)
+
+
+def _renamed_where_foreign(text: str, forms: Mapping[str, str], characters: set[str]) -> str:
+    """Leave the parts of a long text alone that are ASCII; no name of another script goes over a line or a quote."""
+    parting = "\n" if len(text) < LONGEST_PART * text.count("\n") else '"'
+    parts = text.split(parting)
+    foreign = [number for number, part in enumerate(parts) if not part.isascii()]
+    renamed, begin = _renamed(parting.join(parts[number] for number in foreign), forms, characters), 0
+    for number in foreign:  # by length: some characters become the end of a line, or a quote
+        end = begin + len(parts[number])
+        parts[number] = renamed[begin:end]
+        begin = end + 1
+    return parting.join(parts)
+
+
+def _blanks(match: re.Match[str]) -> str:
+    return " " * len(match[0])
 
 
 def _unusual(text: str) -> str:
