@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from retrycontract.contract.redaction import scan_copies
-from retrycontract.contract.redaction.commands import REACH
+from retrycontract.contract.redaction import listed_words, scan_copies
+from retrycontract.contract.redaction.commands import COMMAND_FINDERS, REACH
 from retrycontract.contract.redaction.detectors import (
     Allowance,
+    Finder,
     Head,
     SecretSpan,
 )
@@ -35,6 +36,7 @@ from retrycontract.contract.redaction.listed_words import (
 )
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.redaction.scanner import Scanner
+from retrycontract.contract.redaction.sieve import Sieve
 
 BALANCED = ValueSanitizer()
 PARTS = st.sampled_from([
@@ -214,6 +216,28 @@ def test_where_a_long_text_is_ascii_it_is_left_alone_and_all_else_is_renamed(tex
     characters = {*text}
     everywhere = scan_copies._renamed(text, FORMS, characters)
     assert scan_copies._renamed_where_foreign(text, FORMS, characters) == everywhere
+
+
+class CountingSieve(Sieve):
+    """Count the characters that are asked for."""
+
+    def __init__(self, finders: tuple[Finder, ...]) -> None:
+        super().__init__(finders)
+        self.asked = 0
+
+    def finders_for(self, text: str, most: int | None = None) -> list[Finder]:
+        self.asked += len(text)
+        return super().finders_for(text, most)
+
+
+def test_a_list_that_a_text_repeats_is_read_once_and_told_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    sieve = CountingSieve(COMMAND_FINDERS)
+    monkeypatch.setattr(listed_words, "COMMAND_LINES", sieve)
+    command, ordinary = '["mysql", "-pSecretB1rd"]\n', '["an", "ordinary", "list"]\n'
+    text = (command + ordinary * 9) * 40
+    spans = [*listed_words.find_listed_words(text, Allowance.of(text))]
+    assert [text[span.start : span.end] for span in spans] == ["SecretB1rd"] * 40
+    assert sieve.asked < 2 * len(command + ordinary)
 
 
 MOST_PASSES = 4
