@@ -10,14 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from retrycontract.contract.redaction import listed_words, scan_copies
 from retrycontract.contract.redaction.commands import COMMAND_FINDERS, REACH
-from retrycontract.contract.redaction.detectors import (
-    Allowance,
-    Finder,
-    Head,
-    SecretSpan,
-)
+from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
 from retrycontract.contract.redaction.escapes import (
     MOST_AROUND,
     PARTED,
@@ -28,14 +24,10 @@ from retrycontract.contract.redaction.escapes import (
 )
 from retrycontract.contract.redaction.escapes import REACH as NEAR
 from retrycontract.contract.redaction.foreign import FORMS
-from retrycontract.contract.redaction.listed_words import (
-    _FLAG,
-    _LIST,
-    MOST_JUDGED,
-    _in_turn,
-)
+from retrycontract.contract.redaction.listed_words import _FLAG, _LIST, MOST_JUDGED, _in_turn
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.redaction.scanner import Scanner
+from retrycontract.contract.redaction.sentences import _COMMENTED
 from retrycontract.contract.redaction.sieve import Sieve
 
 BALANCED = ValueSanitizer()
@@ -216,6 +208,15 @@ def test_where_a_long_text_is_ascii_it_is_left_alone_and_all_else_is_renamed(tex
     characters = {*text}
     everywhere = scan_copies._renamed(text, FORMS, characters)
     assert scan_copies._renamed_where_foreign(text, FORMS, characters) == everywhere
+
+
+COMMENTS = st.sampled_from(["token", "passwd-a", " = ", "# was ", "#is: ", "# old\t", "#", "\n", " " * 61, "x", "was "])
+
+
+@given(st.lists(COMMENTS, max_size=30).map("".join))
+def test_what_has_an_ending_is_found_before_each_as_it_is_in_turn(text: str) -> None:
+    in_turn = Head(_COMMENTED.pattern)
+    assert [find.span(1) for find in _COMMENTED.each(text)] == [find.span(1) for find in in_turn.each(text)]
 
 
 class CountingSieve(Sieve):
