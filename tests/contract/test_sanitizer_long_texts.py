@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.contract.redaction import listed_words, scan_copies
+from retrycontract.contract.redaction import listed_words, neighbours, scan_copies
 from retrycontract.contract.redaction.commands import COMMAND_FINDERS, REACH
 from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
 from retrycontract.contract.redaction.escapes import (
@@ -262,3 +263,43 @@ def test_an_ordinary_long_text_is_gone_through_few_times_for_patterns_without_th
     sieve._groups = groups
     sieve.finders_for(CROWD)
     assert 0 < sum(automaton.passes for _, _, automaton in groups) <= MOST_PASSES
+
+
+FAR = '{"a": {"b": "ordinary"}, "c": ["d"]}\n' * 100
+MEMBERS = '"value": "correct horse", "name": "db_password"'
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        f"{FAR}{{%s}}{FAR}",
+        f"{FAR}}}}}{{{{}}%s}}{FAR}",
+        f'{{"a": {{{FAR}{{%s}}{FAR}}}}}',
+        f"{FAR}{{%s}}{{{'x' * 2_000}{{%s}}",
+        f'{{{MEMBERS}}}{FAR}{{"x": {{"y": "{"z" * 400}"}}, %s}}',
+    ],
+)
+def test_an_object_is_read_from_its_own_brace_however_many_stand_before_it(around: str) -> None:
+    redacted = BALANCED.redact_text(around.replace("%s", MEMBERS))
+    assert "correct horse" not in redacted
+    assert redacted.replace("[REDACTED: PASSWORD]", "correct horse") == around.replace("%s", MEMBERS)
+
+
+class CountingPattern:
+    """Count the matches that are looked at."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self.pattern, self.looked = pattern, 0
+
+    def finditer(self, *where: Any) -> Iterator[re.Match[str]]:
+        for match in self.pattern.finditer(*where):
+            self.looked += 1
+            yield match
+
+
+def test_of_the_braces_of_a_text_those_near_a_name_that_tells_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    braces = CountingPattern(neighbours._BRACE)
+    monkeypatch.setattr(neighbours, "_BRACE", braces)
+    text = f"{FAR * 9}{{{MEMBERS}}}{FAR}"
+    assert "correct horse" not in BALANCED.redact_text(text)
+    assert 0 < braces.looked < FAR.count("{")
