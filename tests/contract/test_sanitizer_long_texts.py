@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.contract.redaction.commands import REACH
-from retrycontract.contract.redaction.detectors import Allowance, Head, SecretSpan
+from retrycontract.contract.redaction import listed_words, neighbours, scan_copies
+from retrycontract.contract.redaction.commands import COMMAND_FINDERS, REACH
+from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
+from retrycontract.contract.redaction.escapes import (
+    MOST_AROUND,
+    PARTED,
+    EscapeSearch,
+    Surroundings,
+    near_escapes,
+    parted,
+)
+from retrycontract.contract.redaction.escapes import REACH as NEAR
+from retrycontract.contract.redaction.foreign import FORMS
 from retrycontract.contract.redaction.listed_words import _FLAG, _LIST, MOST_JUDGED, _in_turn
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-from retrycontract.contract.redaction.scan_copies import near_escapes
 from retrycontract.contract.redaction.scanner import Scanner
+from retrycontract.contract.redaction.sentences import _COMMENTED
+from retrycontract.contract.redaction.sieve import Sieve
 
 BALANCED = ValueSanitizer()
 PARTS = st.sampled_from([
@@ -140,3 +154,152 @@ def test_what_is_hidden_where_escapes_are_crowded_is_found() -> None:
 @pytest.mark.parametrize("text", [CROWD, f"{ORDINARY[:1000]}{CROWD}"])
 def test_a_text_with_escapes_in_most_of_it_is_decoded_as_a_whole(text: str) -> None:
     assert near_escapes(text) is None
+
+
+ESCAPES = st.sampled_from([
+    *(r"\"", r"\\\"", r"\\", "\\", r"\u0041", r"\ud83d\ude00", "%41", "%%41", "%C3%A9", "%A9", "%", "% ", "&amp;"),
+    *("& ", "a", "\n", '"', "x" * (NEAR - 2), "x" * (2 * NEAR - 1), "x" * (2 * NEAR + 1), "& " * 300, "x" * 9_000),
+])  # fmt: skip
+TEXTS_WITH_ESCAPES = st.lists(ESCAPES, max_size=30).map("".join)
+
+
+@given(TEXTS_WITH_ESCAPES)
+def test_what_is_near_escapes_is_what_stands_around_each_of_them(text: str) -> None:
+    places = [place.span() for place in PARTED.finditer(text)]
+    each = Surroundings(text, [(start - NEAR, end + NEAR) for start, end in places])
+    around = near_escapes(text)
+    assert around is None or around.text == each.text
+    assert around or len(each.text) + NEAR > MOST_AROUND * len(text)
+
+
+@given(TEXTS_WITH_ESCAPES)
+def test_escapes_part_a_text_whether_few_or_many(text: str) -> None:
+    assert parted(text) == PARTED.split(text)
+
+
+class CountingSearch(EscapeSearch):
+    """Count the escapes that are looked at."""
+
+    __slots__ = ()
+    looked = 0
+
+    def first(self, position: int) -> tuple[int, int] | None:
+        CountingSearch.looked += 1
+        return super().first(position)
+
+    def last(self, start: int, stop: int) -> tuple[int, int] | None:
+        CountingSearch.looked += 1
+        return super().last(start, stop)
+
+
+def test_of_crowded_escapes_few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrycontract.contract.redaction.escapes.EscapeSearch", CountingSearch)
+    monkeypatch.setattr(CountingSearch, "looked", 0)
+    assert near_escapes(f"{ORDINARY}{CROWD}\n{ORDINARY}")
+    # Each of a line of its own stands twelve characters behind the last one.
+    assert CountingSearch.looked < len(CROWD) // NEAR + 10 < CROWD.count('"') // 10
+
+
+NAMES = st.sampled_from([*FORMS][:60] + [*FORMS][-60:])
+MIXED = st.sampled_from(["a", " ", "_", "\n", '"', "“", "\u2028", "é", "日", "\x1d", "𝕏", "x" * 2_000, "lykilor", "ð"])
+
+
+@given(st.lists(NAMES | MIXED, max_size=30).map("".join))
+def test_where_a_long_text_is_ascii_it_is_left_alone_and_all_else_is_renamed(text: str) -> None:
+    characters = {*text}
+    everywhere = scan_copies._renamed(text, FORMS, characters)
+    assert scan_copies._renamed_where_foreign(text, FORMS, characters) == everywhere
+
+
+COMMENTS = st.sampled_from(["token", "passwd-a", " = ", "# was ", "#is: ", "# old\t", "#", "\n", " " * 61, "x", "was "])
+
+
+@given(st.lists(COMMENTS, max_size=30).map("".join))
+def test_what_has_an_ending_is_found_before_each_as_it_is_in_turn(text: str) -> None:
+    in_turn = Head(_COMMENTED.pattern)
+    assert [find.span(1) for find in _COMMENTED.each(text)] == [find.span(1) for find in in_turn.each(text)]
+
+
+class CountingSieve(Sieve):
+    """Count the characters that are asked for."""
+
+    def __init__(self, finders: tuple[Finder, ...]) -> None:
+        super().__init__(finders)
+        self.asked = 0
+
+    def finders_for(self, text: str, most: int | None = None) -> list[Finder]:
+        self.asked += len(text)
+        return super().finders_for(text, most)
+
+
+def test_a_list_that_a_text_repeats_is_read_once_and_told_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    sieve = CountingSieve(COMMAND_FINDERS)
+    monkeypatch.setattr(listed_words, "COMMAND_LINES", sieve)
+    command, ordinary = '["mysql", "-pSecretB1rd"]\n', '["an", "ordinary", "list"]\n'
+    text = (command + ordinary * 9) * 40
+    spans = [*listed_words.find_listed_words(text, Allowance.of(text))]
+    assert [text[span.start : span.end] for span in spans] == ["SecretB1rd"] * 40
+    assert sieve.asked < 2 * len(command + ordinary)
+
+
+MOST_PASSES = 4
+
+
+class CountingAutomaton:
+    """Count how often an automaton goes through a text."""
+
+    def __init__(self, automaton: Any) -> None:
+        self.automaton, self.passes = automaton, 0
+
+    def Match(self, text: bytes) -> list[int]:  # noqa: N802  # as the automaton has it
+        self.passes += 1
+        found: list[int] = self.automaton.Match(text)
+        return found
+
+
+def test_an_ordinary_long_text_is_gone_through_few_times_for_patterns_without_the_name_of_a_secret() -> None:
+    sieve = Scanner(strict=False)._sieve
+    groups = [(grouped, places, CountingAutomaton(automaton)) for grouped, places, automaton in sieve._groups]
+    sieve._groups = groups
+    sieve.finders_for(CROWD)
+    assert 0 < sum(automaton.passes for _, _, automaton in groups) <= MOST_PASSES
+
+
+FAR = '{"a": {"b": "ordinary"}, "c": ["d"]}\n' * 100
+MEMBERS = '"value": "correct horse", "name": "db_password"'
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        f"{FAR}{{%s}}{FAR}",
+        f"{FAR}}}}}{{{{}}%s}}{FAR}",
+        f'{{"a": {{{FAR}{{%s}}{FAR}}}}}',
+        f"{FAR}{{%s}}{{{'x' * 2_000}{{%s}}",
+        f'{{{MEMBERS}}}{FAR}{{"x": {{"y": "{"z" * 400}"}}, %s}}',
+    ],
+)
+def test_an_object_is_read_from_its_own_brace_however_many_stand_before_it(around: str) -> None:
+    redacted = BALANCED.redact_text(around.replace("%s", MEMBERS))
+    assert "correct horse" not in redacted
+    assert redacted.replace("[REDACTED: PASSWORD]", "correct horse") == around.replace("%s", MEMBERS)
+
+
+class CountingPattern:
+    """Count the matches that are looked at."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self.pattern, self.looked = pattern, 0
+
+    def finditer(self, *where: Any) -> Iterator[re.Match[str]]:
+        for match in self.pattern.finditer(*where):
+            self.looked += 1
+            yield match
+
+
+def test_of_the_braces_of_a_text_those_near_a_name_that_tells_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    braces = CountingPattern(neighbours._BRACE)
+    monkeypatch.setattr(neighbours, "_BRACE", braces)
+    text = f"{FAR * 9}{{{MEMBERS}}}{FAR}"
+    assert "correct horse" not in BALANCED.redact_text(text)
+    assert 0 < braces.looked < FAR.count("{")

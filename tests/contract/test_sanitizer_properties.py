@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import retrycontract
-from retrycontract.contract.redaction import scan_copies, walk
+from retrycontract.contract.redaction import escapes, scan_copies, walk
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, has_redaction, visible
 from retrycontract.contract.redaction.scanner import BALANCED
 from tests.contract.pathological import TEXTS as TEXTS_OF_ANY_SIZE
@@ -323,6 +323,6 @@ def test_a_copy_is_what_its_tables_say_character_by_character() -> None:
         usual = {*scan_copies._USUAL.decode()}
         assert scan_copies._characters(text, scan_copies._unusual(text)) - usual == {*text} - usual
         plain = scan_copies.ascii_copy(text)
-        escaped = scan_copies._ESCAPES.sub(lambda match: scan_copies._decoded(match[0]), plain)
+        escaped = escapes.PARTED.sub(lambda match: scan_copies._decoded(match[0]), plain)
         found = scan_copies.decoded_copy(plain)
         assert (found.text if found else plain) == (scan_copies.ascii_copy(escaped) if found else escaped)

@@ -188,24 +188,40 @@ def _matches_within(pattern: str, reach: int, written: bytes) -> Iterator[Any]:
         is_near, position = match.end() < position + reach, max(match.end(), position + 1)
 
 
+def _matches_before(pattern: str, ending: str, written: bytes) -> Iterator[Any]:
+    """Give every match, each of which is in one line behind the last ending before its own."""
+    done = 0
+    for end in _with_bounds(ending).finditer(written):
+        begin = max(written.rfind(b"\n", done, end.start()), done)
+        if match := compiled(pattern).search(written, begin, end.end()):
+            yield match
+        done = end.end()
+
+
 class Head:
     """Find what a pattern describes; linear in the text, for RE2 does not go back."""
 
-    __slots__ = ("_common", "_reach", "pattern")
+    __slots__ = ("_common", "_ending", "_reach", "pattern")
 
-    def __init__(self, pattern: str, *, common: str | None = None, reach: int | None = None) -> None:
+    def __init__(
+        self, pattern: str, *, common: str | None = None, reach: int | None = None, ending: str | None = None
+    ) -> None:
         """Take a pattern, and the same for Python's own engine where a text may hold very many matches.
 
         One of many alternatives that each go on to the end of their line has a `reach`: where one of them matches, RE2
         looks whether another one, which comes before it in the pattern, does so further on, each time to that end.
+        One of a line with an `ending`, which begins with a sign that nothing before it holds, is sought before each of
+        these alone: for a counter between RE2 takes many states behind whatever may begin a match.
         """
-        self.pattern, self._common, self._reach = pattern, common, reach
+        self.pattern, self._common, self._reach, self._ending = pattern, common, reach, ending
 
     def each(self, text: str) -> Iterator[Find]:
         """Give every match in an ASCII text, however many there are."""
         written = text.encode()
         if self._reach and len(written) > self._reach:
             matches = _matches_within(self.pattern, self._reach, written)
+        elif self._ending:
+            matches = _matches_before(self.pattern, self._ending, written)
         else:
             matches = _matches_of(self.pattern, self._common, written)
         for match in matches:

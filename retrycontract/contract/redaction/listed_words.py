@@ -18,10 +18,11 @@ from retrycontract.contract.redaction.detectors import (
     compiled,
     merge,
 )
+from retrycontract.contract.redaction.escapes import APART
 from retrycontract.contract.redaction.field_names import judge
 from retrycontract.contract.redaction.foreign import MARK
 from retrycontract.contract.redaction.literals import Literal
-from retrycontract.contract.redaction.scan_copies import APART, ascii_copy
+from retrycontract.contract.redaction.scan_copies import ascii_copy
 from retrycontract.contract.redaction.sieve import Sieve
 
 # A flag among the words of a list, quoted or in lines of YAML, tells of itself or the next word; and what needs none.
@@ -83,31 +84,42 @@ def _told_words(lists: Sequence[Sequence[Any]], before: str = "") -> list[dict[i
 
 def find_listed_words(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find what lists of words tell that are written in code, in broken JSON or in YAML."""
-    lists = _lists(text, allowance)
+    lists, told = _lists(text, allowance), dict[str, list[SecretSpan]]()
     while some := list(islice(lists, TOGETHER)):
-        words_of = [[text[start:end] for start, end in spans] for spans in some]
-        for spans, words, told in zip(some, words_of, _told_words(words_of), strict=True):
-            for index, (before, value) in enumerate(pairwise(words), 1):
-                is_pair = before.startswith("-") and not value.startswith("-") and value.strip()
-                if is_pair and (named := judge(before).mark) and not Literal.whole(value).is_placeholder:
-                    told.setdefault(index, (0, named))
-            for index, (offset, mark) in told.items():
-                # Help texts of options stand where their values would, and have blanks.
-                if " " not in words[index]:
-                    yield SecretSpan(spans[index][0] + offset, spans[index][1], mark)
+        # Texts repeat their lists, such as those of a schema.
+        told |= _told_in({listed: word for _, listed, word in some if listed not in told})
+        for begin, listed, _ in some:
+            for span in told[listed]:
+                yield SecretSpan(begin + span.start, begin + span.end, span.mark)
 
 
-def _lists(text: str, allowance: Allowance) -> Iterator[list[tuple[int, int]]]:
-    """Give of each list that may be a command line where its words stand."""
+def _told_in(lists: dict[str, re.Pattern[str]]) -> Iterator[tuple[str, list[SecretSpan]]]:
+    """Give of each list, written as it is, what it tells and where in it that stands."""
+    spans_of = [[found.span(1) for found in word.finditer(listed)] for listed, word in lists.items()]
+    words_of = [[listed[start:end] for start, end in spans] for listed, spans in zip(lists, spans_of, strict=True)]
+    for listed, spans, words, told in zip(lists, spans_of, words_of, _told_words(words_of), strict=True):
+        for index, (before, value) in enumerate(pairwise(words), 1):
+            is_pair = before.startswith("-") and not value.startswith("-") and value.strip()
+            if is_pair and (named := judge(before).mark) and not Literal.whole(value).is_placeholder:
+                told.setdefault(index, (0, named))
+        # Help texts of options stand where their values would, and have blanks.
+        yield listed, [
+            SecretSpan(spans[index][0] + offset, spans[index][1], mark)
+            for index, (offset, mark) in told.items() if " " not in words[index]
+        ]  # fmt: skip
+
+
+def _lists(text: str, allowance: Allowance) -> Iterator[tuple[int, str, re.Pattern[str]]]:
+    """Give each list that may be a command line, with where it begins and what is a word of it."""
     left = MOST_JUDGED
     for pattern, word in ((_LIST, _QUOTED_WORD), (_LINES, _WORD_OF_LINE)):
-        for begin, lines in _in_turn(pattern, text, lambda: left < 0):
+        for begin, listed in _in_turn(pattern, text, lambda: left < 0):
             # Tables are lists as well: many without a flag make no text too dense, they are left alone.
-            if _FLAG.search(lines):
+            if _FLAG.search(listed):
                 allowance.spend(begin)
             elif (left := left - 1) < 0:
                 continue
-            yield [(begin + found.start(1), begin + found.end(1)) for found in word.finditer(lines)]
+            yield begin, listed, word
 
 
 def _in_turn(pattern: Head, text: str, is_enough: Callable[[], bool]) -> Iterator[tuple[int, str]]:

@@ -308,19 +308,20 @@ def find_neighbours(head: Head, text: str, allowance: Allowance) -> Iterator[Sec
     """Find what one member of an object says of another."""
     seen = set[int]()
     is_data, taken = _is_data(text), 0
-    openers, braces = list[int](), _BRACE.finditer(text)
-    brace = next(braces, None)
+    openers, read = list[int](), 0
     for find in head.all(text, allowance):
+        # Most names are of something else, and then no object is read.
+        if head is _NAMED and not _tells(find[1]):
+            continue
         at = find.span(0)[0]
-        while brace and brace.start() < at:
+        if at - WINDOW > read:  # what opens before is too far away
+            openers, read = [], at - WINDOW
+        for brace in _BRACE.finditer(text, read, at):
             if brace[0] == "{":
                 openers.append(brace.end())
             elif openers:
                 openers.pop()
-            brace = next(braces, None)
-        # Most names are of something else, and then no object is read.
-        if head is _NAMED and not _tells(find[1]):
-            continue
+        read = at
         begin = openers[-1] if openers and openers[-1] > at - WINDOW else at
         if begin in seen or begin == at < taken:
             continue

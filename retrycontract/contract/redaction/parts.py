@@ -47,12 +47,17 @@ class _Piece:
     within: tuple[_Piece, ...] = ()  # somewhere
 
 
+def has_name(pattern: str) -> bool:
+    """Say whether a pattern asks for the name of a secret, of whatever kind."""
+    return _NAMES in pattern
+
+
 def needed_part(pattern: str) -> NeededPart | None:
     """Give the part that tells most of a pattern with the name of a secret; None for any other.
 
     None also where the pattern is written as only RE2 reads it.
     """
-    if _NAMES not in pattern:
+    if not has_name(pattern):
         return None
     try:
         read = parsed_pattern(pattern.replace(_NAMES, _NAMED).replace(r"\z", r"\Z"))

@@ -7,13 +7,14 @@ import re
 import sys
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, islice
 from typing import Final
 
 from retrycontract.contract.redaction.detectors import SecretSpan
+from retrycontract.contract.redaction.escapes import PARTED, parted
 from retrycontract.contract.redaction.foreign import FORMS
 
 # Stands for a character without an ASCII form; the text's own controls are left out of a copy.
@@ -23,6 +24,7 @@ LONG: Final = 10_000  # characters
 _ASCII, _BYTES_LEFT = bytes(range(0x80)).decode(), bytes(range(0x80, 0x100))
 _NO_CHARACTER: Final = "\ufffe"  # as the tables of codecs have it
 _POINTS: Final = f"utf-32-{sys.byteorder[0]}e"
+LONGEST_PART: Final = 1_000  # of lines, on an average
 MOST_REPLACED, FEW_REPLACED = 24, 4  # different characters that are replaced one after the other
 
 # Nobody sees these, so they may stand inside a token or a name: controls, soft hyphens, joiners, marks of direction,
@@ -69,17 +71,12 @@ _FOLDED: Final = (
     | _LOOKALIKES
 )  # fmt: skip
 
-# What decodes to a character: escapes of URLs, of JSON in JSON and of program text, entities of HTML.
-ESCAPE = (
-    r"%[0-7][0-9A-Fa-f]|%[c-dC-D][0-9A-Fa-f](?:%[89abAB][0-9A-Fa-f])|%[eE][0-9A-Fa-f](?:%[89abAB][0-9A-Fa-f]){2}"
-    r"|%[fF][0-7](?:%[89abAB][0-9A-Fa-f]){3}|\\+u[dD][89abAB][0-9A-Fa-f]{2}\\+u[dD][c-fC-F][0-9A-Fa-f]{2}"
-    r"|\\+(?:u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|x[0-7][0-9A-Fa-f]|[\"'/])"
-    r"|&(?:quot|apos|amp|lt|gt|colon|equals|nbsp|shy|#[0-9]{2,7}|#[xX][0-9A-Fa-f]{2,6});"
-)
-# From the first of a run of backslashes only: begun at each of them, a run that leads to nothing takes its square.
-# With the assertion behind it: a search passes quickly over what none of its alternatives begins with.
-_FIRST = r"\\(?<!\\\\)\\*"
 _BREAKS = re.compile(r"\\(?<!\\\\)\\+[nrt]")  # of two and more; one takes no function for each
+# What makes a line go on in the next one. Each begins with one sign: a search for that passes quickly over all others.
+_GOES_ON = {"\\": re.compile(r"\\\r?\n")} | {
+    sign: re.compile(rf"\{sign}(?<= \{sign})(?: \n \n| \n|\r?\n)") for sign in "^`"
+}
+_MARGIN = re.compile(r"\n[+>]")  # before each line of a difference, and of a message that is quoted
 ANY: Final = "\ufffd"  # of which a copy makes FOREIGN
 # What a pattern writes for one character, or for nothing: `\.`, `\x2e`, `[.]`, `-{5}`, `s?`, `(?:`, `(?<name>`, `\b`.
 _IN_PATTERNS = re.compile(
@@ -87,8 +84,6 @@ _IN_PATTERNS = re.compile(
     r"|\[(?:\\.|[^\\\]]){1,40}\]|\.[*+]|[^\\)\]}]\{[1-9]\}|\((?:\?(?:[:=!>]|P?<[=!\w]{0,40}>?))?|\)|(?<=[\w.])\?)",
     re.DOTALL,
 )
-_ESCAPES = re.compile(ESCAPE.replace(r"|\\+", f"|{_FIRST}"))
-_PARTED = re.compile(f"({_ESCAPES.pattern})")
 _ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "colon": ":", "equals": "=", "nbsp": " ",
              "shy": ""}  # fmt: skip
 _HIGHEST = 0x10FFFF
@@ -134,18 +129,18 @@ def folded_copy(text: str) -> FoldedCopy:
         if unseen := _UNSEEN & characters:
             source, text = text, _without(text, unseen, characters)
             unusual = _without(unusual, unseen, characters)
-        for name, known in FORMS.items():
-            # Name by name: one search for all of them calls back for each that it finds. Of most texts what is not
-            # ASCII is little, and tells which names may be there.
-            if characters.issuperset(name) and (is_short or _OTHERS[name] in unusual):
-                text = text.replace(name, known)
-        text = _folded(text, characters)
+        # Of most texts what is not ASCII is little, and tells which names may be there.
+        forms = {
+            name: known for name, known in FORMS.items()
+            if characters.issuperset(name) and (is_short or _OTHERS[name] in unusual)
+        }  # fmt: skip
+        text = _renamed(text, forms, characters) if is_short else _renamed_where_foreign(text, forms, characters)
     elif not text.isprintable() and len(seen_text := text.translate(_UNSEEN_ASCII)) < len(text):
         source, text = text, seen_text
     if ".exe" in text:
         text = _PROGRAM.sub("    ", text)
     if "\\" in text:
-        text = _joined_lines(text, ("\\\n", "\\\r\n"))
+        text = _GOES_ON["\\"].sub(_blanks, text)
         # As long as the escape was, so that positions stay those of the text.
         if "\\\\" in text:
             # Three before the letter are the sign that joins two lines, and the end of the first one.
@@ -161,18 +156,34 @@ def folded_copy(text: str) -> FoldedCopy:
     if "\n" in text:
         # In the command lines of Windows a caret or a backtick joins; here the end of a line may have been an escape.
         for sign in "^`":
-            if sign in text:  # a search for one character is by far the quickest
-                text = _joined_lines(text, (f" {sign}{end}" for end in (" \n \n", " \n", "\r\n", "\n")))
-        for mark in ("\n+", "\n>"):  # before each line of a difference, and of a message that is quoted
-            text = text.replace(mark, "\n ")
+            if sign in text:
+                text = _GOES_ON[sign].sub(_blanks, text)
+        text = _MARGIN.sub("\n ", text)
     return FoldedCopy(text, source)
 
 
-def _joined_lines(text: str, joints: Iterable[str]) -> str:
-    """Put as many blanks in the place of what makes a line go on in the next one."""
-    for joint in joints:
-        text = text.replace(joint, " " * len(joint))
-    return text
+def _renamed(text: str, forms: Mapping[str, str], characters: set[str]) -> str:
+    # Name by name: one search for all of them calls back for each that it finds.
+    for name, known in forms.items():
+        text = text.replace(name, known)
+    return _folded(text, characters)
+
+
+def _renamed_where_foreign(text: str, forms: Mapping[str, str], characters: set[str]) -> str:
+    """Leave the parts of a long text alone that are ASCII; no name of another script goes over a line or a quote."""
+    parting = "\n" if len(text) < LONGEST_PART * text.count("\n") else '"'
+    parts = text.split(parting)
+    foreign = [number for number, part in enumerate(parts) if not part.isascii()]
+    renamed, begin = _renamed(parting.join(parts[number] for number in foreign), forms, characters), 0
+    for number in foreign:  # by length: some characters become the end of a line, or a quote
+        end = begin + len(parts[number])
+        parts[number] = renamed[begin:end]
+        begin = end + 1
+    return parting.join(parts)
+
+
+def _blanks(match: re.Match[str]) -> str:
+    return " " * len(match[0])
 
 
 def _unusual(text: str) -> str:
@@ -236,62 +247,6 @@ def ascii_copy(text: str) -> str:
     return text if is_plain else folded_copy(text).text
 
 
-# What an escape or a mark has to do with stands within so many characters; APART keeps two such places apart: no value
-# goes on behind it, on the next line or in quotes.
-REACH: Final = 300
-# Escapes within each such stretch of a text, on an average, that are gone through; what of a text they may be in.
-MOST_CROWDED, MOST_AROUND = 8, 0.75
-APART: Final = "\n;\n"
-
-
-class Surroundings:
-    """Join what stands around some places of a text, and know the way back."""
-
-    __slots__ = ("_joined", "_starts", "text")
-
-    def __init__(self, text: str, stretches: Iterable[tuple[int, int]]) -> None:
-        """Take stretches in their order; they may overlap."""
-        pieces: list[str] = []
-        self._starts: list[int] = []  # in the text, and below in what is joined
-        self._joined: list[int] = []
-        taken = length = 0
-        for begin, end in stretches:
-            if begin > taken or not pieces:
-                taken = max(begin, taken)
-                self._starts.append(taken)
-                self._joined.append(length + len(APART))
-                pieces.append(APART)
-                length += len(APART)
-            pieces.append(text[taken:end])
-            length += len(pieces[-1])
-            taken = max(taken, end)
-        self.text = "".join(pieces)
-
-    def original(self, start: int, end: int) -> tuple[int, int] | None:
-        """Say where a stretch of the joined text stands in the original; None for one over several pieces."""
-        piece = bisect_right(self._joined, start) - 1
-        if piece < 0 or (piece + 1 < len(self._joined) and end > self._joined[piece + 1] - len(APART)):
-            return None
-        moved = self._starts[piece] - self._joined[piece]
-        return start + moved, end + moved
-
-
-def near_escapes(text: str) -> Surroundings | None:
-    """Join what stands around the escapes of a text, None where that is most of it."""
-    stretches: list[tuple[int, int]] = []
-    taken = left = 0
-    for number, place in enumerate(_ESCAPES.finditer(text)):
-        begin, end = place.start() - REACH, place.end() + REACH
-        left += max(begin - taken, 0)
-        taken = max(taken, end)
-        stretches.append((begin, end))
-        # Where they are crowded, as in a line of JSON that holds another, there may be few behind.
-        is_crowded = number > len(text) // REACH and (taken > 4 * left or number > MOST_CROWDED * len(text) // REACH)
-        if taken - left > MOST_AROUND * len(text) or is_crowded:
-            return None
-    return Surroundings(text, stretches)
-
-
 @dataclass(frozen=True, slots=True)
 class DecodedCopy:
     """Hold a text whose escapes are decoded and folded, and the way back to the text with the escapes."""
@@ -309,10 +264,10 @@ def decoded_copy(text: str) -> DecodedCopy | None:
         for sign in "\"'/":
             plain = plain.replace(f"\\{sign}", sign)
     # Taken apart and joined: a function that the pattern calls for each escape takes twice as long.
-    parts = _PARTED.split(plain)
+    parts = parted(plain)
     parts[1::2] = map(_decoded, parts[1::2])
     decoded = "".join(parts)
-    return None if decoded == text else _copied(text, decoded, _PARTED, _decoded)
+    return None if decoded == text else _copied(text, decoded, PARTED, _decoded)
 
 
 def undone_pattern(text: str) -> DecodedCopy | None:

@@ -29,6 +29,7 @@ from retrycontract.contract.redaction.detectors import (
     bounded,
     merge,
 )
+from retrycontract.contract.redaction.escapes import APART, ESCAPE, REACH, Surroundings, near_escapes
 from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN
 from retrycontract.contract.redaction.listed_words import LISTED_COMMAND, find_listed_words
 from retrycontract.contract.redaction.randomness import (
@@ -39,16 +40,11 @@ from retrycontract.contract.redaction.randomness import (
 )
 from retrycontract.contract.redaction.scan_copies import (
     ANY,
-    APART,
-    ESCAPE,
     FOREIGN,
     LONG,
-    REACH,
-    Surroundings,
     ascii_copy,
     decoded_copy,
     folded_copy,
-    near_escapes,
     undone_pattern,
 )
 from retrycontract.contract.redaction.sieve import Sieve

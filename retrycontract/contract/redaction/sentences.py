@@ -37,7 +37,8 @@ _ASIDE = Head(
     rf"(?i){_NAME}(?:(?:[ \t]+\w+){{1,4}}[ \t]+(?:este|adalah|la)|[ \t]*\((?:currently|now|was|old)"
     r"|[ \t]*\?\s*(?:\[[^\]\n]*\][ \t]*)?(?:[\w.]{1,20}:|it'?s|it is|-))[ \t]+"
 )
-_COMMENTED = Head(rf"(?i){_NAME}[^\n#]{{0,60}}#[ \t]*(?:was|is|old|currently|formerly):?[ \t]+")
+_COMMENT = r"#[ \t]*(?i:was|is|old|currently|formerly):?[ \t]+"
+_COMMENTED = Head(rf"(?i){_NAME}[^\n#]{{0,60}}{_COMMENT}", ending=_COMMENT)
 _FOREIGN_WORDS = Head(rf"(?i){_NAME}(?:[ \t]+\w*{FOREIGN}[\w{FOREIGN}]*){{1,4}}[ \t]*[:-][ \t]+")
 _SET_TO = Head(
     rf"(?i)\b(?:set|change|changed|reset|update|updated)[ \t]+(?:[\w'.-]+[ \t]+){{0,4}}?({SECRET_NAME})"

@@ -13,8 +13,9 @@ from typing import Any
 import re2
 
 from retrycontract.contract.redaction.detectors import Finder, compiled, loosened, uncaptured
-from retrycontract.contract.redaction.parts import needed_part
-from retrycontract.contract.redaction.scan_copies import APART, LONG
+from retrycontract.contract.redaction.escapes import APART
+from retrycontract.contract.redaction.parts import has_name, needed_part
+from retrycontract.contract.redaction.scan_copies import LONG
 from retrycontract.contract.redaction.signs import needed_signs
 
 # Of a joined automaton only those states are made that texts lead to. In a long text of noise each prefilter is
@@ -28,7 +29,8 @@ LONGEST_OF_SIGNS = 1_000  # characters of a text whose signs are looked at: long
 _LETTERS = (ascii_letters + digits).encode()
 _SHAPE = bytes.maketrans(_LETTERS, b"a" * len(ascii_letters) + b"0" * len(digits))
 _NUMBER = re.compile(rb"[0-9]+")
-COUNTING, COMMON, RARE = (6, 500), (4, 2_500), (24, 5_000)  # so many at most, and of so many characters
+# So many at most, and of so many characters. Those with the name of a secret are the ones that take the most states.
+COUNTING, NAMED, COMMON, RARE = (6, 500), (4, 2_500), (16, 4_000), (32, 3_000)
 MEMORY = 32 << 20  # bytes that the states of one automaton may take
 _PAIRS = "".join(first + second for first in map(chr, range(9, 127)) for second in map(chr, range(9, 127))).encode()
 _EVERYTHING = rb"\A(?s:.)"
@@ -83,8 +85,10 @@ class Sieve:
         """Join prefilters by their length: those that count, those of which the letters say little, and the others."""
         prefilters = [finder.prefilter for finder in self._finders]
         common = self._any_letters
-        kinds = [COUNTING if loosened(each) != each else COMMON if at in common else RARE
-                 for at, each in enumerate(prefilters)]  # fmt: skip
+        kinds = [
+            COUNTING if loosened(each) != each else RARE if at not in common else NAMED if has_name(each) else COMMON
+            for at, each in enumerate(prefilters)
+        ]
         groups: list[list[int]] = []
         room, last = 0, None
         for place in sorted(range(len(prefilters)), key=lambda place: (kinds[place], len(prefilters[place]))):
