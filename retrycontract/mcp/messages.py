@@ -291,13 +291,13 @@ def _written(value: dict[str, Any]) -> Message:
 
 
 def _outline(text: str) -> Any:
-    """Read JSON, without a model's arguments where they nest too deep or hold many values: they are judged as text."""
+    """Read JSON, without a model's arguments that are none, too deep or of many values: they are judged as text."""
     if _holds_many(text) and (shorter := _without_output(text)) is not None:
         return _read(shorter)
     try:
         return _read(text)
-    except UnreadableMessageError as error:
-        if not error.is_too_deep or (shorter := _without_output(text)) is None:
+    except UnreadableMessageError:
+        if (shorter := _without_output(text)) is None:
             raise
         return _read(shorter)
 

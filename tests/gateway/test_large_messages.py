@@ -63,6 +63,15 @@ def test_its_values_are_not_made(written: Any) -> None:
     assert most < 8 * len(text), "half a million lists take thirty times as much as their text"
 
 
+@pytest.mark.parametrize("rows", [0, 30_000], ids=["small", "large"])
+@pytest.mark.parametrize("broken", ["{{'path': 'a', \"n\": [1{}]}}", '{{"a": 1 "b": [1{}]}}', '{{"a": [1{}], }}'])
+def test_what_is_no_json_is_the_models_mistake_whatever_its_size(broken: str, rows: int) -> None:
+    """Of a small one it was said that the request was wrong, whereupon some agents run the tool."""
+    arguments = broken.format(", 1" * rows)
+    assert read(call(arguments)).output == arguments
+    assert output_at(read(hook(arguments)).text, "tool_input") == arguments
+
+
 def test_what_holds_few_is_read_as_ever() -> None:
     value = {"a": [[]] * 100, "long": "x" * 100_000}
     assert read(call(json.dumps(value))).output == value

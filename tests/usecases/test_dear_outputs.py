@@ -30,7 +30,7 @@ from retrycontract.store.sealing import seal, unseal_apart
 from retrycontract.usecases.calls.check_output import Submitted, is_quick
 from retrycontract.usecases.calls.sweep import index_calls, judge_waiting
 from retrycontract.usecases.counts.keep_count import WorkUsedUpError, charge, refuse_overdrawn
-from retrycontract.usecases.tools.contracts import KEPT_TOGETHER, PinnedContract, pinned
+from retrycontract.usecases.tools.contracts import KEPT_TOGETHER, LEAST_OF_ONE, PinnedContract, pinned
 from retrycontract.usecases.tools.register_tool import register_tool
 from tests.bombs import Bomb, known
 from tests.contract.test_admission_hostile import doubled
@@ -154,7 +154,7 @@ def test_a_dear_schema_is_judged_by_in_a_child_alone(schema: dict[str, Any], rig
     assert [(attempt.status, attempt.is_dear) for attempt in verdicts] == [("valid", True), ("retry", True)]
     assert "too much work" not in verdicts[1].feedback
     contract = pinned(verdicts[0].call.tool, verdicts[0].call.version, "tool_call")
-    assert "compiled" not in vars(contract)
+    assert contract._compiled is None
     with pytest.raises(DearSchema):
         _ = contract.compiled
 
@@ -211,7 +211,22 @@ def test_no_writer_waits_while_a_thousand_errors_are_put_in_order_folded_and_wri
 
 def test_who_registers_a_tool_compiles_it_so_that_no_attempt_waits_for_that() -> None:
     done = register_tool(make_agent(), "t", {"properties": {"a": {"type": "string"}}}, now=NOON)
-    assert {"is_judged_apart", "compiled"} <= vars(pinned(done.tool, done.version, "tool_call")).keys()
+    contract = pinned(done.tool, done.version, "tool_call")
+    assert contract._compiled is not None
+    assert contract._is_judged_apart is False
+
+
+def test_what_is_used_is_kept_however_many_others_are_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One key's new tools pushed out those of all others, which were compiled anew with each submit."""
+    monkeypatch.setattr("retrycontract.usecases.tools.contracts.KEPT_TOGETHER", 5 * LEAST_OF_ONE)
+    agent, made = make_agent(), []
+    used = register_tool(agent, "used", {"type": "object"}, now=NOON)
+    kept = pinned(used.tool, used.version, "tool_call")
+    for number in range(20):
+        made.append(register_tool(agent, f"t{number}", {"type": "object", "title": f"{number}"}, now=NOON))
+        assert pinned(used.tool, used.version, "tool_call") is kept
+    first = pinned(made[0].tool, made[0].version, "tool_call")
+    assert first._compiled is None, "what nobody used was let go"
 
 
 @pytest.mark.parametrize("bomb", known(), ids=lambda bomb: bomb.name)
@@ -219,7 +234,7 @@ def test_who_sends_a_dear_output_compiles_nothing(bomb: Bomb) -> None:
     """Of many versions not all are kept compiled: it would hold up the door for what a child judges anyway."""
     contract = PinnedContract(Tool(name="t", input_schema=bomb.schema))
     assert not is_quick(Submitted(output=bomb.value, tool_name="t"), contract)
-    assert {"is_judged_apart", "compiled"}.isdisjoint(vars(contract))
+    assert contract._compiled is None
 
 
 LARGE: dict[str, Any] = {"a": [{"name": f"value {number}"} for number in range(4_000)], "note": "lorem ipsum " * 20_000}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
-from functools import cached_property
 
 from django.conf import settings
 
@@ -73,6 +72,9 @@ class PinnedContract:
     def __init__(self, declared: Contract) -> None:
         self.declared = declared
         self.weight = Weight.of(declared.input_schema)
+        self._compiled: CompiledTool | None = None
+        self._index: SchemaIndex | None = None
+        self._is_judged_apart: bool | None = None
 
     @property
     def holds(self) -> float:
@@ -80,25 +82,34 @@ class PinnedContract:
         seconds = self.weight.compiling / SECOND
         return LEAST_OF_ONE + (seconds if seconds <= MOST_COMPILING else 0)
 
-    @cached_property
+    # Not `functools.cached_property`: in Python 3.11 that has one lock for all contracts, so that whoever compiles one
+    # would keep all others from theirs.
+    @property
     def is_judged_apart(self) -> bool:
         """Tell whether compiling the schema, or judging by it, would hold everybody up: only child processes do it."""
-        if self.weight.compiling > MOST_COMPILING * SECOND:
-            return True
+        if self._is_judged_apart is None:
+            self._is_judged_apart = self.weight.compiling > MOST_COMPILING * SECOND or self._is_dear()
+        return self._is_judged_apart
+
+    def _is_dear(self) -> bool:
         try:
             return not self.compiled
         except DearSchema:
             return True
 
-    @cached_property
+    @property
     def compiled(self) -> CompiledTool:
-        """Give the tool ready to judge."""
-        return CompiledTool.of(self.declared, compiler_of)
+        """Give the tool ready to judge; raises DearSchema and InvalidSchema."""
+        if self._compiled is None:
+            self._compiled = CompiledTool.of(self.declared, compiler_of)
+        return self._compiled
 
-    @cached_property
+    @property
     def index(self) -> SchemaIndex:
         """Give the index of the schema's places, which the engine has no part in."""
-        return SchemaIndex(self.declared.input_schema)
+        if self._index is None:
+            self._index = SchemaIndex(self.declared.input_schema)
+        return self._index
 
 
 def pinned(tool: Tool, version: ToolVersion, kind: str) -> PinnedContract:
@@ -109,16 +120,17 @@ def pinned(tool: Tool, version: ToolVersion, kind: str) -> PinnedContract:
     # By content: keys of rows can come again, when a database is restored or replaced under a running process.
     key = (tool.name, version.schema_hash, tool.strict, kind)
     # Read without the lock: at worst two threads make the same one, and either may be kept.
-    found = _kept.get(key)
+    found, is_kept = _kept.get(key), True
     if found is None:
-        found = PinnedContract(
-            Contract(name=tool.name, input_schema=version.judged_by, strict=tool.strict, kind=Kind(kind))
-        )
-        with _keeping:
-            _kept[key] = found
-            held = sum(contract.holds for contract in _kept.values())
-            while held > KEPT_TOGETHER:
-                held -= _kept.pop(next(iter(_kept))).holds
+        declared = Contract(name=tool.name, input_schema=version.judged_by, strict=tool.strict, kind=Kind(kind))
+        found, is_kept = PinnedContract(declared), False
+    with _keeping:
+        # Used last, it comes last: many new ones push out what nobody has asked for.
+        _kept.pop(key, None)
+        _kept[key] = found
+        held = 0 if is_kept else sum(contract.holds for contract in _kept.values())
+        while held > KEPT_TOGETHER:
+            held -= _kept.pop(next(iter(_kept))).holds
     return found
 
 

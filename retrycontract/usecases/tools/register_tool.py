@@ -104,12 +104,18 @@ def register_tool(
     if isinstance(admitted, InvalidSchema):
         raise admitted
     begun = thread_time()
-    shown = _to_show(agent, name, schema)
+    with _preparing:
+        shown = _to_show(agent, name, schema)
     done = _store(agent, name, schema, shown, settings or ToolSettings(), now, door, may_replace, actor)
     # Compiled in this thread, so that the first attempt need not be: that would hold up all others at the door.
-    _ = pinned(done.tool, done.version, done.tool.kind).is_judged_apart
+    with _preparing:
+        _ = pinned(done.tool, done.version, done.tool.kind).is_judged_apart
     note_work(agent.pk, thread_time() - begun, now=now)
     return replace(done, warnings=admitted)
+
+
+# One at a time: several would take the interpreter from everybody who submits.
+_preparing = threading.Lock()
 
 
 def _store(
