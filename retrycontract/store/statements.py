@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, Generic, TypeVar
 
 from django.db import connection, connections, models, transaction
@@ -87,11 +87,12 @@ class Statement(Generic[Row]):
             return [written.read(row) for row in cursor.fetchall()]
 
     def tuples(self, **values: Any) -> list[tuple[Any, ...]]:
-        """List the values that a queryset of values finds, as the database's driver gives them."""
+        """List the values that a queryset of values finds, as the database's driver gives them, times in UTC."""
         written = self._written_for("tuples", _plain)
         with connection.cursor() as cursor:
             written.run(cursor, _adapted(values))
-            return list(cursor.fetchall())
+            # SQLite keeps times without a zone.
+            return [tuple(map(_in_utc, row)) for row in cursor.fetchall()]
 
     def first(self, **values: Any) -> Row | None:
         """Give the first of the rows that the queryset finds, or None; its own slice says how many are read."""
@@ -237,6 +238,10 @@ def _inserting(row: models.Model, computed: tuple[str, ...]) -> Any:
     )
     converters = [[*ops.get_db_converters(column), *column.get_db_converters(connection)] for column in columns]
     return sql, fields, [*zip(columns, converters, strict=True)]
+
+
+def _in_utc(value: Any) -> Any:
+    return value.replace(tzinfo=UTC) if type(value) is datetime and value.tzinfo is None else value
 
 
 def _plain(query: Any) -> Written:
