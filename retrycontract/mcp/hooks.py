@@ -29,7 +29,7 @@ from retrycontract.contract.matching import is_unfilled
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, visible
 from retrycontract.judging.service_judge import ServiceJudge
 from retrycontract.mcp.checkpoint import MAX_SHOWN, Checkpoint, ConnectionCall, Forward, OpenCalls, Refusal
-from retrycontract.mcp.messages import Message, UnreadableMessageError, equal_keys, output_at, read_line
+from retrycontract.mcp.messages import Message, UnreadableMessageError, equal_keys, output_at, read_payload
 from retrycontract.mcp.visiting import (
     BODY_SECONDS,
     HERE,
@@ -280,7 +280,7 @@ async def _payload(receive: Any, limit: int) -> Message:
     body = await read_body(receive, limit, BODY_SECONDS)
     try:
         # Any bytes: what is no UTF-8 in the tool's input is the model's mistake, and gets a verdict.
-        read = await aside(read_line, body.decode("utf-8", "surrogateescape"))
+        read = await aside(read_payload, body.decode("utf-8", "surrogateescape"))
     except UnreadableMessageError as error:
         raise NoPayloadError(400, f"The payload is {error}.") from None
     if not isinstance(read, Message):

@@ -39,7 +39,6 @@ def _integer(digits: str) -> float:
 
 
 _DECODER = json.JSONDecoder(parse_int=_integer)
-_value_at = _DECODER.raw_decode
 _EMPTY = {"{": "{}", "[": "[]"}
 MANY = 20_000  # values and characters; to make so many takes 2 to 15 ms, in which the interpreter serves nobody else
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -179,6 +178,22 @@ def read_line(text: str) -> list[Message] | Message | None:
     return None
 
 
+def read_payload(text: str) -> list[Message] | Message | None:
+    """Read what a door of the service is asked, which passes nothing on, as a line is read.
+
+    Arguments of many values are judged as text; so are those of a hook that are no JSON, since agents may run a tool
+    whose hook is refused. What a guardrail lets pass others read, so that it has to be JSON.
+    """
+    if _holds_many(text) and (value := _without_output(text)) is not None:
+        return Message(text, value)
+    try:
+        return read_line(text)
+    except UnreadableMessageError:
+        if "tool_input" not in (value := _without_output(text) or {}):
+            raise
+        return Message(text, value)
+
+
 def read_message(text: str) -> Message:
     """Read what was put together here."""
     return Message(text, _outline(text))
@@ -286,20 +301,17 @@ def as_written(meta: Mapping[str, Any]) -> str | None:
 
 
 def _written(value: dict[str, Any]) -> Message:
-    whole = {"jsonrpc": "2.0", **value}
-    return Message(json.dumps(whole), whole)
+    return Message(json.dumps(whole := {"jsonrpc": "2.0", **value}), whole)
 
 
 def _outline(text: str) -> Any:
-    """Read JSON, without a model's arguments that are none, too deep or of many values: they are judged as text."""
-    if _holds_many(text) and (shorter := _without_output(text)) is not None:
-        return _read(shorter)
+    """Read JSON; where a model's arguments nest too deep, without them: they are judged as the text that they are."""
     try:
         return _read(text)
-    except UnreadableMessageError:
-        if (shorter := _without_output(text)) is None:
+    except UnreadableMessageError as error:
+        if not error.is_too_deep or (value := _without_output(text)) is None:
             raise
-        return _read(shorter)
+        return value
 
 
 def _holds_many(text: str) -> bool:
@@ -307,15 +319,15 @@ def _holds_many(text: str) -> bool:
     return len(text) > MANY and sum(map(text.count, ",[{")) > MANY
 
 
-def _without_output(text: str) -> str | None:
-    """Put an empty object or list in the place of the arguments of a call or a hook; None where there are none."""
+def _without_output(text: str) -> Any:
+    """Read a call or a hook with an empty object or list in the place of its arguments; None where that is none."""
     with suppress(ValueError):
         members = members_of(text)
         params = members_of(members["params"]) if members.get("params", "").startswith("{") else {}
         if empty := _EMPTY.get(params.get("arguments", "")[:1]):
-            return _joined(members | {"params": _joined(params | {"arguments": empty})})
+            return _read(_joined(members | {"params": _joined(params | {"arguments": empty})}))
         if empty := _EMPTY.get(members.get("tool_input", "")[:1]):  # of a hook
-            return _joined(members | {"tool_input": empty})
+            return _read(_joined(members | {"tool_input": empty}))
     return None
 
 
@@ -343,7 +355,7 @@ def _members(text: str, start: int | None) -> Iterator[tuple[str, int, int]]:
     """Yield name, beginning and end of an object's values in readable JSON; of anything else nothing."""
     at = len(text) if start is None or text[start] != "{" else _skip(text, start + 1)
     while at < len(text) and text[at] == '"':
-        name, at = _value_at(text, at)
+        name, at = _DECODER.raw_decode(text, at)
         begins = _skip(text, _skip(text, at) + 1)
         end = end_of_value(text, begins)
         yield name, begins, end

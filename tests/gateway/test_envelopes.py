@@ -99,6 +99,17 @@ def test_what_is_let_through_arrives_to_the_byte(connection: Connection) -> None
     assert connection.heard()[: len(lines)] == [line.encode() for line in lines]
 
 
+@observing
+@pytest.mark.parametrize("rows", [1, 30_000], ids=["small", "large"])
+def test_a_call_that_nobody_can_read_is_answered_here_also_where_nothing_is_refused(
+    connection: Connection, rows: int
+) -> None:
+    """The server, which could not read it either, left its client waiting."""
+    answer = connection.ask(call(1, "write", f'{{"a": [{"01, " * rows}]}}'))
+    assert (answer["id"], answer["error"]["code"]) == (1, -32700)
+    assert connection.ask(call(2, "write", "{}"))["id"] == 2
+
+
 def test_an_answer_arrives_to_the_byte(connection: Connection) -> None:
     connection.send(call(1, "strange", "{}"))
     assert connection.line() == STRANGE % 1

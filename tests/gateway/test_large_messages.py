@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from retrycontract.mcp.messages import Message, equal_keys, has_odd_arguments, output_at, read_line
+from retrycontract.mcp.messages import (
+    Message,
+    UnreadableMessageError,
+    equal_keys,
+    has_odd_arguments,
+    output_at,
+    read_line,
+    read_payload,
+)
 
 MANY: dict[str, str] = {
     "lists": json.dumps({"a": [[]] * 200_000}),
@@ -30,7 +38,7 @@ def hook(arguments: str) -> str:
 
 
 def read(text: str) -> Message:
-    message = read_line(text)
+    message = read_payload(text)
     assert isinstance(message, Message)
     return message
 
@@ -65,11 +73,21 @@ def test_its_values_are_not_made(written: Any) -> None:
 
 @pytest.mark.parametrize("rows", [0, 30_000], ids=["small", "large"])
 @pytest.mark.parametrize("broken", ["{{'path': 'a', \"n\": [1{}]}}", '{{"a": 1 "b": [1{}]}}', '{{"a": [1{}], }}'])
-def test_what_is_no_json_is_the_models_mistake_whatever_its_size(broken: str, rows: int) -> None:
+def test_what_a_hook_tells_that_is_no_json_is_the_models_mistake_whatever_its_size(broken: str, rows: int) -> None:
     """Of a small one it was said that the request was wrong, whereupon some agents run the tool."""
     arguments = broken.format(", 1" * rows)
-    assert read(call(arguments)).output == arguments
     assert output_at(read(hook(arguments)).text, "tool_input") == arguments
+
+
+@pytest.mark.parametrize("rows", [0, 30_000], ids=["small", "large"])
+def test_what_others_read_afterwards_has_to_be_json(rows: int) -> None:
+    """A server that is sent what it cannot read answers nobody: the client waited for ever."""
+    line = call(f"{{'a': [1{', 1' * rows}]}}")
+    with pytest.raises(UnreadableMessageError):
+        read_line(line)
+    if not rows:
+        with pytest.raises(UnreadableMessageError):
+            read_payload(line)
 
 
 def test_what_holds_few_is_read_as_ever() -> None:

@@ -16,7 +16,7 @@ from tests.bombs import known
 from tests.factories import WRONG, make_agent, make_blocked, make_tool, submit
 from tests.serving.servers import Redis
 from tests.serving.threads import eventually
-from tests.worker.conftest import queue
+from tests.worker.conftest import assert_what_is_short_goes_past_what_is_long, queue
 from worker.beside_pool import LONGEST_PAUSE, DearJudges, Reminders, Sweeper
 from worker.celery_doorbell import CeleryDoorbell
 
@@ -138,21 +138,10 @@ def test_what_takes_a_tenth_of_a_second_goes_past_what_takes_ten_beside_the_pool
     settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(
         update={"check_processes": 1, "check_seconds": 10, "sweep_seconds": 60}
     )
-    judges, bomb, others = DearJudges(), known()[0], []
+    judges = DearJudges()
     judges.start()
     try:
-        for name in ("a", "b"):
-            agent = make_agent(name)
-            make_tool(agent, schema=bomb.schema)
-            others.append(submit(agent, bomb.value).pk)
-        leased = Attempt.objects.filter(pk__in=others, state="leased")
-        eventually(lambda: leased.count() == 1)
-        neighbour = make_agent()
-        make_tool(neighbour)
-        short = submit(neighbour, {"count": 1, "rows": [{"n": number, "t": "some words"} for number in range(1_500)]})
-        eventually(lambda: Attempt.objects.get(pk=short.pk).state == "judged")
-        assert leased.count() == 1
-        assert not Attempt.objects.filter(pk__in=others, state="judged").exists()
+        assert_what_is_short_goes_past_what_is_long()
     finally:
         judges.stop(15)
 

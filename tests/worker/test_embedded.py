@@ -22,6 +22,7 @@ from tests.bombs import known
 from tests.factories import RIGHT, WRONG, make_agent, make_blocked, make_tool, submit
 from tests.serving.receivers import Receiver, receiving
 from tests.serving.threads import eventually
+from tests.worker.conftest import assert_what_is_short_goes_past_what_is_long
 from worker import embedded
 
 pytestmark = pytest.mark.usefixtures("shared_database")
@@ -174,20 +175,7 @@ def test_what_takes_a_tenth_of_a_second_waits_for_no_output_that_takes_two(
 ) -> None:
     configure(settings, check_processes=1, work_seconds_per_minute=per_minute, check_seconds=10)
     run_worker(LONG)
-    bomb, others = known()[0], []
-    for name in ("a", "b"):
-        agent = make_agent(name)
-        make_tool(agent, schema=bomb.schema)
-        others.append(submit(agent, bomb.value).pk)
-    leased = Attempt.objects.filter(pk__in=others, state="leased")
-    eventually(lambda: leased.count() == 1)
-    neighbour = make_agent()
-    make_tool(neighbour)
-    short = submit(neighbour, {"count": 1, "rows": [{"n": number, "t": "some words"} for number in range(1_500)]})
-    assert short.is_dear
-    eventually(is_judged(short))
-    assert leased.count() == 1
-    assert not Attempt.objects.filter(pk__in=others, state="judged").exists()
+    assert_what_is_short_goes_past_what_is_long()
     embedded.stop()
     eventually(lambda: not threads())
 
