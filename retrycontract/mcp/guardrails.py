@@ -30,7 +30,10 @@ from retrycontract.mcp.visiting import KeyedVisit, NoPayloadError, answer, answe
 
 MAX_CALLS: Final = 100  # of one payload; each is an attempt that is stored
 MOST_SECONDS: Final = 12.0  # to check the calls of one payload, which gateways wait for
-FEWER = "Nothing was executed: make fewer and smaller calls at once."
+LATE = (
+    f"The check was not done within {MOST_SECONDS:g} seconds: others are checked now, or this takes long. "
+    "Nothing was executed. Try again; if it stays so, make fewer and smaller calls at once."
+)
 UNCHECKED = "The tool calls could not be checked. Nothing was executed."
 INVALID_PARAMS, REFUSED = -32602, 403
 
@@ -50,7 +53,7 @@ class GuardrailVisit(CheckedVisit):
             async with asyncio.timeout(MOST_SECONDS + wait):
                 decisions = await asyncio.gather(*(self.judged(client, key, call, wait=wait) for call in calls))
         except TimeoutError:
-            return [f"{len(calls)} tool calls took more than {MOST_SECONDS:g} seconds to check. {FEWER}"]
+            return [LATE]
         found = []
         for call, decision in zip(calls, decisions, strict=True):
             if isinstance(decision, Refusal):

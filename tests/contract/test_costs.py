@@ -31,6 +31,7 @@ from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.schemas.cost_table import YARDSTICK
 from retrycontract.contract.schemas.costs import SECOND, Estimate, Weight
+from retrycontract.contract.schemas.reading_costs import OF_PART, PARTS
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.languages import compiler_of
 from tests.bombs import Bomb, known, seeded
@@ -123,20 +124,55 @@ def test_numbers_with_a_fraction_weigh_more_than_whole_ones(keyword: str) -> Non
     assert weigh(0.5) > 5 * weigh(0)
 
 
-def test_text_that_holds_many_marks_weighs_more_than_prose() -> None:
-    prose, marked = "lorem ipsum dolor " * 1_000, "key=a1B2c3D4e5F6 " * 1_000
-    assert estimate(True, marked).valid > 10 * estimate(True, prose).valid
+def searched_for(texts: list[str]) -> tuple[list[str], float]:
+    """Give what is searched to estimate a list of texts, and the estimate, where each character takes 1,000 ns."""
+    asked: list[str] = []
+
+    def search(text: str) -> float:
+        asked.append(text)
+        return 1_000 * len(text)
+
+    return asked, Weight.of(True).estimate(texts, search=search).valid
 
 
-def test_text_that_speaks_of_secrets_weighs_more_than_prose() -> None:
-    prose, spoken = (estimate(True, text * 1_500).valid for text in ("what is it ", "token is it "))
-    assert spoken > 10 * prose
+TOLD = "the password of "
+UNTOLD = "lorem ipsum dolo"
 
 
-def test_text_of_letters_beyond_ascii_or_digits_weighs_less_than_signs() -> None:
-    signs, letters, digits = (estimate(True, text * 1_000).valid for text in ("=:", "路边", "12"))
-    assert signs > 1.5 * letters
-    assert signs > 3 * digits
+@pytest.mark.parametrize(
+    ("texts", "is_asked"),
+    [
+        ([TOLD * 30], False), ([TOLD * 60], True), ([UNTOLD * 150], False), ([UNTOLD * 250], True),
+        (["пароль в тексте " * 60], True), ([TOLD] * 500, False), ([TOLD * 10] * 6, True), ([TOLD * 6_000], True),
+    ],
+)  # fmt: skip
+def test_what_long_texts_take_is_asked_of_parts_of_them(texts: list[str], is_asked: bool) -> None:
+    """It hangs on hundreds of patterns; what is short, or names no secret, is soon searched."""
+    asked, cost = searched_for(texts)
+    assert bool(asked) is is_asked
+    assert sum(map(len, asked)) <= PARTS * (OF_PART + 1)
+    length = sum(map(len, texts))
+    assert not asked or 100 * length < cost < 2_000 * length
+
+
+def test_parts_of_long_texts_are_from_all_of_them() -> None:
+    """What is dear may stand at the end."""
+    asked, _ = searched_for(["begin " * 100 + TOLD * 2_000, UNTOLD * 3_000, UNTOLD * 2_000 + "password end " * 30])
+    (sample,) = asked
+    assert "begin begin" in sample
+    assert UNTOLD in sample
+    assert "password end" in sample
+
+
+def test_a_long_text_that_is_wrong_is_searched_once() -> None:
+    """It was for the history, for what an error shows of it, alone and beside its neighbours."""
+    text = "".join(f"key{number}=a1B2c3D4e5F6{number} and so on\n" for number in range(60))
+
+    def check(schema: Any) -> Callable[[], object]:
+        tool = CompiledTool.of(Tool(name="tool", input_schema={"properties": {"a": schema}}), compiler_of)
+        return lambda: examine_and_redact({"a": text}, tool, ValueSanitizer(), tool_name="tool")
+
+    assert steps(check({"type": "integer"})) < 1.5 * steps(check({"type": "string"}))
 
 
 def test_a_value_that_fails_every_alternative_is_not_explained_for_each_of_them() -> None:
@@ -251,7 +287,7 @@ def test_pairs_of_a_part_of_a_value_are_weighed_as_those_of_all() -> None:
 BOMBS = int(os.environ.get("RETRYCONTRACT_BOMBS", "100"))
 
 
-def taken(bomb: Bomb) -> tuple[float, float]:
+def taken(bomb: Bomb, pace: float) -> tuple[float, float]:
     """Give the processor time of a check over what was estimated for it, which knows whether there is a mistake.
 
     Beside it that of the first check, which compiles what mistakes are told by, over the estimates of both.
@@ -265,7 +301,13 @@ def taken(bomb: Bomb) -> tuple[float, float]:
         started = process_time()
         found = examine_and_redact(bomb.value, tool, ValueSanitizer(), tool_name="tool")
         times.append((process_time() - started) * 1e9)
-    estimate = weight.estimate(bomb.value)
+
+    def search(text: str) -> float:
+        started = process_time()
+        ValueSanitizer().redact(text)
+        return (process_time() - started) * SECOND / pace
+
+    estimate = weight.estimate(bomb.value, search=search)
     weighed = estimate.valid + (0 if found.findings.is_valid else estimate.explaining)
     return min(times) / weighed, times[0] / (weighed + weight.compiling)
 
@@ -281,7 +323,7 @@ def test_no_bomb_takes_three_times_what_is_estimated_for_it() -> None:
     for number, bomb in enumerate(bombs):
         if number % 100 == 99:
             pace.append(yardstick())
-        both = [taken(bomb), taken(bomb)]
+        both = [taken(bomb, pace[0] * 1e9 / YARDSTICK) for _ in range(2)]
         if any(both[0]):
             ratios[bomb.name], firsts[bomb.name] = (min(each) for each in zip(*both, strict=True))
     floor = median(pace) * 1e9 / YARDSTICK

@@ -191,8 +191,12 @@ def test_texts_that_announce_a_secret_each_weigh_what_looking_for_it_takes(annou
 def test_one_text_that_always_repeats_is_weighed_for_less_than_noise() -> None:
     repeating = "key=a1B2 " * 100_000
     noise = "".join(Random(1).choices(printable, k=len(repeating)))
-    one, other = (Weight.of({}).estimate(text).valid for text in (repeating, noise))
-    assert other > 3 * one
+
+    def search(part: str) -> float:
+        return 1_000 * len(part)
+
+    one, other = (Weight.of({}).estimate(text, search=search).valid for text in (repeating, noise))
+    assert other > 1.5 * one
 
 
 @pytest.mark.corpus

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract import RetryContract, Tool
-from retrycontract.contract.outputs.json_faults import JsonFault
-from retrycontract.contract.outputs.json_slips import FORMATS, MAX_MENDED, MAX_MENDS, SLIPS, read_past_slips
+from retrycontract.contract.outputs.json_faults import FORMATS, JsonFault
+from retrycontract.contract.outputs.json_slips import MAX_AT_ONCE, MAX_MENDED, MAX_MENDS, SLIPS, read_past_slips
 from retrycontract.contract.outputs.json_text import parse_json
 
 # What the model wrote, what it reads in the hint with the place of the first, and what would have been read.
@@ -237,17 +237,36 @@ def test_no_text_is_an_exception(text: str) -> None:
     ).filter(lambda value: isinstance(value, dict | list))
 )
 def test_what_python_writes_is_read_as_it_was_meant(value: Any) -> None:
-    past = read_past_slips(repr(value))
-    if len(past.found) < MAX_MENDS:
+    for more in (1, MAX_MENDS):
+        past = read_past_slips(repr([value] * more))
         assert past.value is not None
-        assert json.loads(past.value) == value
+        assert json.loads(past.value) == [value] * more
+
+
+ENTRY = "{'name': \"it's\", 'on': True, // comment\n key: None, “last”: 'a, \"b\" # c',}"
+MANY, LONG = (f"[{', '.join([entry] * 99)}]" for entry in (ENTRY, ENTRY.replace("a,", "a" * 600)))
+
+
+@pytest.mark.parametrize("text", [MANY, LONG], ids=["many", "long"])
+def test_what_else_is_wrong_is_told_beside_more_slips_than_are_read_past(text: str) -> None:
+    past = read_past_slips(text)
+    assert past.value is not None
+    last = json.loads(past.value)[98]
+    assert last == {"name": "it's", "on": True, "key": None, "last": last["last"]}
+    assert last["last"].endswith('a "b" # c' if text == LONG else 'a, "b" # c')
+    content = told(f'{{"list": {text}}}', list={"items": {"required": ["id"]}})
+    assert "/list/0/id (VAL-001)" in content
+    more = "at least 10 more" if text == MANY else "perhaps more"
+    assert f"write strings and keys in double quotes (line 1, column 12 and {more} places)" in content
 
 
 def test_work_on_slips_is_bounded() -> None:
     many = "[" + "True," * 1000 + "]"
     assert len(read_past_slips(many).found) == MAX_MENDS
-    long = '["' + "a" * MAX_MENDED + '", True, None]'
-    assert [each.slip.advice for each in read_past_slips(long).found] == ["write true instead of True"]
+    for length, is_read in ((MAX_MENDED, True), (MAX_AT_ONCE, False)):
+        long = read_past_slips(f'["{"a" * length}", True, None]')
+        assert [each.slip.advice for each in long.found] == ["write true instead of True"]
+        assert (long.value is not None) is is_read
 
 
 @pytest.mark.timeout(120)  # a hang guard: what goes back for each character takes hours

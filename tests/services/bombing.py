@@ -27,7 +27,7 @@ PROMISED = 15.0  # seconds in which each bomb is answered, on a machine that has
 # `manage.py` without one of the things that keep a bomb from the others.
 UNPROTECTED = {
     "child": "import retrycontract.usecases.calls.judge_attempt as it; from retrycontract.usecases.calls.check_output "
-             "import check_here; it.check_apart = lambda submitted, contract, key: check_here(submitted, contract)",
+             "import check_here; it.check_apart = lambda *asked, **_: check_here(*asked[:2])",
     "table": "import retrycontract.usecases.calls.submit_attempt as it; it.is_quick = lambda submitted, contract: True",
 }  # fmt: skip
 

@@ -72,6 +72,7 @@ def test_bombs_hold_up_nobody_in_one_process(tmp_path: Path) -> None:
         with running(Unprotected(tmp_path / without, UNMETERED, anew=True, without=without)) as service:
             control = bombard(service, worst, keys=2, at_once=2, alone=2)
         show(control, f"**one process without the {without}**")
+        assert "blocked" not in control.answers, "the control judges nothing"
         assert max(control.livez) > 2 * max(ours.livez), without
 
 

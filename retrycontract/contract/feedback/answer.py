@@ -25,6 +25,7 @@ from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.thoughts import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle
+from retrycontract.contract.redaction.scanner import remembering
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord
 
@@ -43,6 +44,7 @@ class Examined:
     hides: bool = True
 
 
+@remembering()
 def examine_and_redact(
     output: Any,
     tool: CompiledTool | None,
@@ -63,6 +65,7 @@ def examine_and_redact(
     return Examined(findings, kept, hides=not findings.is_parsed or kept != findings.parsed)
 
 
+@remembering()
 def examine(
     output: Any,
     tool: CompiledTool | None,

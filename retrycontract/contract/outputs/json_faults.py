@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from retrycontract.contract import pointers
-from retrycontract.contract.outputs.json_slips import COMMA, FORMATS, read_past_slips
+from retrycontract.contract.outputs.json_slips import COMMA, read_past_slips
 
 CARET, LIKE_CARET = "‸", "^"  # the second stands for a caret of the text's own
 CONTEXT = 8_000  # characters kept on each side of a syntax error: room to recognise a secret, a private key included
@@ -16,6 +16,21 @@ FENCE = "```"
 FENCES_OF_ONE_VALUE = 2
 # Finds where a value ends; what it holds is judged by others. Read as int, a long number raises.
 ENDS = json.JSONDecoder(parse_int=float)
+# Whole texts in another notation, each by the beginning that tells it.
+FORMATS = {
+    "a call's marks": re.compile(r"\s*(?:\[/?[A-Z_]+\]|<\|)"),
+    "XML": re.compile(r"\s*<[A-Za-z_|/!?]"),
+    "a function call": re.compile(r"\s*+(?:[A-Za-z_][\w.]*+\s*+)?\("),
+    "a Markdown table": re.compile(r"\s*\|.*\|"),
+    "a list of lines": re.compile(r"\s*(?:(?:[-*+•]|\d{1,2}[.)])\s+\S|\*\*[\w ]+\*\*)"),
+    "command-line options": re.compile(r"\s*--?[A-Za-z]"),
+    "Base64": re.compile(r"\s*(?:base64:)?(?=[a-z+/]*[A-Z0-9])(?=[A-Za-z+/]*[0-9])[A-Za-z0-9+/]{16,}={0,2}\s*\Z"),
+    "a text encoded for URLs": re.compile(r"\s*(?:\?[\w.-]+=|[\w.-]*%[0-9A-Fa-f]{2})"),
+    "CSV": re.compile(r"\s*\w[\w ]*(?:[,;\t]\w[\w ]*)+\n"),
+    "entries without braces": re.compile(r"\s*(?:\"[^\"\n]+\"|\w+\")\s*:"),
+    "key=value": re.compile(r"\s*(?:\[[\w.]+\]\s*)?[\w.-]+\s*=\s*\S"),
+    "YAML": re.compile(r"\s*(?:---\s*\n|[\w-]+:(?:\s|$))"),
+}
 
 
 class FaultKind(StrEnum):

@@ -6,10 +6,12 @@ import html
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 MAX_MENDS = 30  # slips read past in one text; each is another walk through it
 MAX_MENDED = 50_000  # characters; of a longer text the first slip alone is told
+MAX_AT_ONCE = 100_000  # characters that are walked through once more for all slips that their looks tell
 MAX_SPAN = 10_000  # characters that one slip may take
 MAX_TOLD = 4  # sorts of slips in one hint; more are not corrected at once
 VALUE, NAME, COMMA, COLON, CONTROL, ESCAPE, OPEN = (
@@ -18,6 +20,7 @@ VALUE, NAME, COMMA, COLON, CONTROL, ESCAPE, OPEN = (
 )  # fmt: skip
 # Finds where a value goes wrong. Read as int, a long number raises; read as None, NaN is no fault of syntax.
 READER = json.JSONDecoder(parse_int=float, parse_constant=lambda _: None)
+WRITER = json.JSONEncoder(ensure_ascii=False)
 Mend = str | Callable[[re.Match[str]], str]
 
 
@@ -26,7 +29,8 @@ class Slip:
     """Name one slip: what the decoder says there, how it looks, what it is, what to do instead, how it is mended.
 
     It begins `back` characters before the place where the decoder gave up, blanks left out. One that is not `sure` may
-    have been meant otherwise: its mended value is not held against the contract.
+    have been meant otherwise: its mended value is not held against the contract. What `looks_like` one of the kinds of
+    OUTSIDE_STRINGS is known wherever it stands.
     """
 
     said: tuple[str, ...]
@@ -36,6 +40,7 @@ class Slip:
     mend: Mend
     back: int = 0
     sure: bool = True
+    looks_like: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +61,14 @@ class SlipFound:
 class MendedText:
     """Hold a text read past its slips: what they are, the mended text of its value, and where it goes wrong after all.
 
-    `value` is None where the reading came to no end, or may not be what was meant.
+    `value` is None where the reading came to no end, or may not be what was meant. Where not `all_found`, more slips of
+    the same sorts may follow.
     """
 
     found: tuple[SlipFound, ...] = ()
     value: str | None = None
     stuck: json.JSONDecodeError | None = None
+    all_found: bool = True
 
     @property
     def reason(self) -> str:
@@ -73,7 +80,10 @@ class MendedText:
         """Say what to write instead, once for each sort."""
         told = list[str]()
         for first, count in self._sorts[:MAX_TOLD]:
-            more = "" if count == 1 else f" and {count - 1} more {'place' if count == 2 else 'places'}"
+            more = "" if self.all_found else " and perhaps more places"
+            if count > 1:
+                least = "" if self.all_found else "at least "
+                more = f" and {least}{count - 1} more {'place' if count == 2 else 'places'}"
             told.append(f"{first.slip.advice} ({first.where}{more})")
         return "; ".join(told)
 
@@ -95,15 +105,18 @@ def read_past_slips(text: str, start: int = 0) -> MendedText:
         try:
             _, end = READER.raw_decode(mended, start)
         except json.JSONDecodeError as error:
-            slip, match = _slip_at(mended, error) if len(found) < MAX_MENDS else (None, None)
+            slip, match = _slip_at(mended, error)
             if slip is None or match is None:
                 return MendedText(tuple(found), None, error)
+            if len(found) == MAX_MENDS:
+                value = _mended_at_once(mended, start)
+                return MendedText(tuple(found), value, error if value is None else None, all_found=False)
             place = max(0, match.start() - shift)
             line, column = text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
             found.append(SlipFound(slip, place, line, column))
             if len(mended) > MAX_MENDED:
-                return MendedText(tuple(found))
-            new = slip.mend(match) if callable(slip.mend) else match.expand(slip.mend)
+                return MendedText(tuple(found), _mended_at_once(mended, start), all_found=False)
+            new = _mend(slip, match)
             mended = mended[: match.start()] + new + mended[match.end() :]
             shift += len(new) - len(match[0])
             continue
@@ -125,9 +138,36 @@ def _slip_at(text: str, error: json.JSONDecodeError) -> tuple[Slip, re.Match[str
     return None, None
 
 
+def _mended_at_once(text: str, start: int) -> str | None:
+    """Mend all that is apparent in one walk; None where anything else is wrong."""
+    if len(text) > MAX_AT_ONCE:
+        return None
+    parts, behind, at = list[str](), start, start
+    while spot := OUTSIDE_STRINGS.search(text, at):
+        at = spot.end()
+        kind = spot[0] if spot.lastgroup == "word" else spot.lastgroup
+        slip = APPARENT[kind] if kind else None
+        if slip is None:
+            continue
+        match = slip.looks.match(text, spot.start(), spot.start() + MAX_SPAN)
+        if match is None:
+            break  # nothing mends this, and whatever opens here would be sought to its end again and again
+        parts += [text[behind : match.start()], _mend(slip, match)]
+        behind = at = match.end()
+    mended = "".join([*parts, text[behind:]])
+    with suppress(json.JSONDecodeError, RecursionError):
+        return mended[: READER.raw_decode(mended)[1]]
+    return None
+
+
+def _mend(slip: Slip, match: re.Match[str]) -> str:
+    return slip.mend(match) if callable(slip.mend) else match.expand(slip.mend)
+
+
 def _string(match: re.Match[str]) -> str:
     """Write what stood between other quotes as a JSON string."""
-    return json.dumps(re.sub(r"\\(['\"`])", r"\1", match[1]), ensure_ascii=False)
+    inner = match[1]
+    return WRITER.encode(re.sub(r"\\(['\"`])", r"\1", inner) if "\\" in inner else inner)
 
 
 def _quoted_within(match: re.Match[str]) -> str:
@@ -141,9 +181,11 @@ def _controls(match: re.Match[str]) -> str:
 
 def _row(
     said: str | tuple[str, ...], looks: str, what: str, advice: str, mend: Mend = "", *, back: int = 0,
-    sure: bool = True,
+    sure: bool = True, looks_like: str = "",
 ) -> Slip:  # fmt: skip
-    return Slip((said,) if isinstance(said, str) else said, re.compile(looks), what, advice, mend, back, sure)
+    return Slip(
+        (said,) if isinstance(said, str) else said, re.compile(looks), what, advice, mend, back, sure, looks_like
+    )
 
 
 def _words() -> Iterator[Slip]:
@@ -152,7 +194,7 @@ def _words() -> Iterator[Slip]:
         for wrong in wrongs:
             advice = f"write {right} instead of {wrong}" + (", where null is allowed" if right == "null" else "")
             what = f"{wrong}, which is no JSON,"
-            yield _row(VALUE, rf"{re.escape(wrong)}\b", what, advice, right)
+            yield _row(VALUE, rf"{re.escape(wrong)}\b", what, advice, right, looks_like=wrong)
     for wrong in ("undefined", "nan", "NAN", "inf", "INF"):
         advice = f"write a value instead of {wrong}, or leave the field out"
         yield _row(VALUE, rf"[+-]?{wrong}\b", f"{wrong}, which is no JSON,", advice, "null", sure=False)
@@ -169,7 +211,7 @@ QUOTE_WITHIN = ("a double quote inside a string", 'write \\" for each double quo
 SLIPS: tuple[Slip, ...] = (
     _row(
         (VALUE, NAME), r",(?=\s*[}\]])", "a comma before the closing bracket", "remove the comma after the last entry",
-        back=1,
+        back=1, looks_like="comma",
     ),
     _row(
         VALUE, r"(?:(?<=:)|(?<=: ))(?=[,}\]])", "a key without a value",
@@ -178,7 +220,7 @@ SLIPS: tuple[Slip, ...] = (
     _row(STARTS, r",+", "a second comma", "remove the extra comma"),
     _row(
         ANYWHERE, r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|<!--[\s\S]*?-->|#(?!\w*;)[^\n]*", "a comment",
-        "remove the comments, which JSON has not",
+        "remove the comments, which JSON has not", looks_like="comment",
     ),
     _row(
         ANYWHERE, r"\.{3}|…", "an ellipsis", "write every entry out instead of '...'", sure=False,
@@ -203,11 +245,11 @@ SLIPS: tuple[Slip, ...] = (
     _row(COMMA, r"[，、]", "a full-width comma", "write a plain comma", ","),
     _row(
         STARTS, rf"'((?:[^'\\\n]|\\.|'(?!\s*[,:}}\]]))*+)'{_ENDS}", "a string in single quotes",
-        "write strings and keys in double quotes", _string,
+        "write strings and keys in double quotes", _string, looks_like="single",
     ),
     _row(
         STARTS, rf'[“”„‟«»‘’＂「『]([^“”„‟«»＂「」『』"\n]*)[“”‟«»’‘＂」』"]{_ENDS}', "a string in curly quotes",
-        'write plain double quotes (") around strings and keys', _string,
+        'write plain double quotes (") around strings and keys', _string, looks_like="curly",
     ),
     _row(
         OPEN, rf'"([^"”\n]*)[”“]{_ENDS}', "a string in curly quotes",
@@ -246,7 +288,7 @@ SLIPS: tuple[Slip, ...] = (
     _row(NAME, r",(\d{3})(?=[\s,}\]])", "a comma within a number", "write the number without commas", r"\1", back=1),
     _row(
         NAME, r'"?([\w$@][\w$@./ -]*?)"?(?=\s*[:=])', "a key without its quotes", "put double quotes around the key",
-        _string,
+        _string, looks_like="key",
     ),
     _row(NAME, r",(\d{1,2})(?=\s*[,}\]])", "a decimal comma", "write a point before decimals", r".\1", back=1),
     _row(
@@ -342,23 +384,12 @@ SLIPS: tuple[Slip, ...] = (
         ESCAPE, r"\\", "a single backslash inside a string", "write \\\\ for each backslash inside a string", r"\\\\",
     ),
 )  # fmt: skip
-
-
-# Whole texts in another notation, each by the beginning that tells it.
-FORMATS = {
-    "a call's marks": re.compile(r"\s*(?:\[/?[A-Z_]+\]|<\|)"),
-    "XML": re.compile(r"\s*<[A-Za-z_|/!?]"),
-    "a function call": re.compile(r"\s*+(?:[A-Za-z_][\w.]*+\s*+)?\("),
-    "a Markdown table": re.compile(r"\s*\|.*\|"),
-    "a list of lines": re.compile(r"\s*(?:(?:[-*+•]|\d{1,2}[.)])\s+\S|\*\*[\w ]+\*\*)"),
-    "command-line options": re.compile(r"\s*--?[A-Za-z]"),
-    "Base64": re.compile(r"\s*(?:base64:)?(?=[a-z+/]*[A-Z0-9])(?=[A-Za-z+/]*[0-9])[A-Za-z0-9+/]{16,}={0,2}\s*\Z"),
-    "a text encoded for URLs": re.compile(r"\s*(?:\?[\w.-]+=|[\w.-]*%[0-9A-Fa-f]{2})"),
-    "CSV": re.compile(r"\s*\w[\w ]*(?:[,;\t]\w[\w ]*)+\n"),
-    "entries without braces": re.compile(r"\s*(?:\"[^\"\n]+\"|\w+\")\s*:"),
-    "key=value": re.compile(r"\s*(?:\[[\w.]+\]\s*)?[\w.-]+\s*=\s*\S"),
-    "YAML": re.compile(r"\s*(?:---\s*\n|[\w-]+:(?:\s|$))"),
-}
+APPARENT = {slip.looks_like: slip for slip in SLIPS if slip.looks_like}
+WRONG_WORDS = "|".join(wrong for wrongs in WORDS.values() for wrong in wrongs)
+OUTSIDE_STRINGS = re.compile(
+    r'"(?:[^"\\\n]|\\.)*+"|(?P<comma>,(?=\s*[}\]]))|(?P<comment>//|/\*|#)|(?P<single>\')|(?P<curly>[“”„‟«»‘’＂「『])'
+    rf"|(?P<word>\b(?:{WRONG_WORDS})\b)|(?<![\w$])(?P<key>[A-Za-z_$][\w$]*+)(?=\s*:)"
+)
 
 
 def _integer(digits: str) -> int:

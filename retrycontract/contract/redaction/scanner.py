@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import accumulate, chain, pairwise
 
 from retrycontract.contract.redaction import (
@@ -70,6 +72,22 @@ _READERS = (assignments, pairs, neighbours, sentences, file_forms, surroundings,
             tables)  # fmt: skip
 CONTEXT = (*(finder for each in _READERS for finder in each.FINDERS), *commands.COMMAND_FINDERS, MANIFESTS)
 
+# By scanner, text, and whether what is merely random goes, too: how the longer texts of one check were redacted.
+_REMEMBERED: ContextVar[dict[tuple[Scanner, str, bool], str] | None] = ContextVar("remembered", default=None)
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Search no longer text twice while the block runs; what was seen is forgotten at its end: it may hold secrets."""
+    if _REMEMBERED.get() is not None:
+        yield
+        return
+    token = _REMEMBERED.set({})
+    try:
+        yield
+    finally:
+        _REMEMBERED.reset(token)
+
 
 class Scanner:
     """Redact texts; a strict one redacts personal data and whatever looks random, too."""
@@ -107,6 +125,14 @@ class Scanner:
         """
         if len(text) < SHORTEST or text in self._harmless:
             return text
+        if len(text) <= LONGEST_KNOWN or (remembered := _REMEMBERED.get()) is None:
+            return self._search(text, generic=generic, places=places)
+        key = self, text, generic
+        if key not in remembered:
+            remembered[key] = self._search(text, generic=generic, places=places)
+        return remembered[key]
+
+    def _search(self, text: str, *, generic: bool, places: list[int] | None) -> str:
         most = None if generic or self.strict else self._named
         if MARK in text:
             redacted = self._look_between(most, text, set(), whole=True)

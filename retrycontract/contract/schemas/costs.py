@@ -23,7 +23,7 @@ from retrycontract.contract.schemas.graph import UNEVALUATED, SchemaGraph, Schem
 from retrycontract.contract.schemas.metaschema import draft_of
 from retrycontract.contract.schemas.patterns import pattern_steps
 from retrycontract.contract.schemas.rates import LARGEST, Misses, Rate, Ways, kind_of, refuses, widest
-from retrycontract.contract.schemas.reading_costs import Texts
+from retrycontract.contract.schemas.reading_costs import Search, Texts, by_length
 from retrycontract.contract.schemas.telling_costs import Telling
 from retrycontract.contract.schemas.tool_lists import complete
 from retrycontract.contract.schemas.verdicts import MOST_LOOKS, Looks
@@ -39,6 +39,7 @@ OLD = ("4", "6")  # drafts that lack `const` or `if`
 CONTAINERS = (dict, list, tuple)
 MEMBERS = ("additionalProperties", "unevaluatedProperties", "patternProperties")
 ITEMS = ("items", "additionalItems", "unevaluatedItems", "prefixItems", "contains")
+NUMBERS = frozenset({int, float, bool, type(None)})  # a list of nothing else is passed by, not walked through
 
 
 AllWays = Mapping[SchemaPlace, Ways]
@@ -255,14 +256,18 @@ class Weight:
                 total += NANOSECONDS["compile-pattern-step"] * pattern_steps(pattern)
         return cls(total, root, Telling.of(graph), MOST_LOOKS if is_modern else 0)
 
-    def estimate(self, value: Any, *, stop: float = float("inf"), samples: bool = False) -> Estimate:
+    def estimate(
+        self, value: Any, *, search: Search = by_length, stop: float = float("inf"), samples: bool = False
+    ) -> Estimate:
         """Estimate what it takes to tell whether a value is valid, and to tell everything that may be wrong with it.
 
-        Beyond `stop` nanoseconds it is no longer followed. With `samples` long lists are judged by a part of them,
-        which is for sharing out, not for what must not take longer.
+        Parts of long texts are searched to tell what that takes. Beyond `stop` nanoseconds the value is no longer
+        followed. With `samples` long lists are judged by a part of them, which is for sharing out, not for what must
+        not take longer.
         """
         with suppress(TooManyError):  # places are combined while a value is followed
-            return _estimate(self._root, value, stop, self._telling, Looks(self._looks), samples=samples)
+            looks = Looks(self._looks)
+            return _estimate(self._root, value, search, stop, self._telling, looks, samples=samples)
         return Estimate(float("inf"), float("inf"))
 
 
@@ -278,11 +283,13 @@ class Estimate:
         return (self.valid + self.explaining) / SECOND
 
 
-def _estimate(root: Combined, value: Any, stop: float, telling: Telling, looks: Looks, *, samples: bool) -> Estimate:
+def _estimate(
+    root: Combined, value: Any, search: Search, stop: float, telling: Telling, looks: Looks, *, samples: bool
+) -> Estimate:
     # What the engine does until it has found a mistake, and what it does beyond to find them all.
     engine, python, characters, nodes = [0.0, 0.0], NANOSECONDS["check"], 0.0, 1.0
     cost = NANOSECONDS
-    container, leaf, named, character = cost["node"], cost["leaf"], cost["name"], cost["character"]
+    container, leaf, number, named, character = (cost[each] for each in ("node", "leaf", "number", "name", "character"))
     texted = cost["known-text"]
     searched, visits = Texts(), defaultdict[Rate, float](float)
     pending: list[tuple[Judged, Any, float, bool]] = [(root.of(value), value, 1, False)]
@@ -299,8 +306,10 @@ def _estimate(root: Combined, value: Any, stop: float, telling: Telling, looks: 
             continue
         count = len(item)
         nodes += times * count
-        if python + times * count * leaf > stop:
-            python += times * count * leaf  # what each member takes at least: none of them need be seen
+        # What each member takes at least, as far as the first one tells.
+        least = number if not is_object and count and item[0].__class__ in NUMBERS else leaf
+        if python + times * count * least > stop:
+            python += times * count * least  # none of them need be seen
             break
         engine[is_beyond] += times * (rate.fixed + rate.member * count)
         if (rate.wide or rate.pair) and (largest := widest(item)):
@@ -335,6 +344,7 @@ def _estimate(root: Combined, value: Any, stop: float, telling: Telling, looks: 
                     searched.add(member, of_each)
         if not is_mixed:
             continue
+        of_leaf = leaf if is_object or not NUMBERS.issuperset(map(type, item)) else number
         for combined, some, is_later in here.groups(item, looks):
             below = combined.of(some[0])
             goes_beyond = is_beyond or is_later
@@ -345,16 +355,15 @@ def _estimate(root: Combined, value: Any, stop: float, telling: Telling, looks: 
             engine[goes_beyond] += of_each * below.rate.scalars(some)
             if combined is here.names:
                 continue
-            python += of_each * leaf * len(some)
+            python += of_each * of_leaf * len(some)
             if isinstance(some[0], str):
                 python += of_each * texted * len(some)
                 characters += of_each * sum(map(len, some))
                 searched.add_all(some, of_each)
     if pending or engine[0] + python + character * characters > stop:
         return Estimate(engine[0] + python + character * characters, float("inf"))
-    searching, again = searched.cost()
-    again += 2 * character * characters  # the texts in mistakes are looked through again
-    return Estimate(engine[0] + python + searching, telling.estimate(visits, engine[0] + engine[1], nodes) + again)
+    explaining = telling.estimate(visits, engine[0] + engine[1], nodes)
+    return Estimate(engine[0] + python + searched.cost(search), explaining)
 
 
 def _alike(combined: Combined, values: Sequence[Any], looks: Looks) -> Iterator[tuple[Combined, Sequence[Any], bool]]:

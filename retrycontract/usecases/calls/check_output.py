@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import perf_counter_ns, thread_time
+from time import perf_counter_ns, thread_time, thread_time_ns
 from typing import Any, Final
 
 from django.conf import settings
@@ -18,7 +18,8 @@ from retrycontract.contract.json_types import read_written
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.json_text import HAS_VALUE, JsonFault, depth_fault, read_json, with_zeros
-from retrycontract.contract.schemas.costs import SECOND, Weight
+from retrycontract.contract.schemas.costs import SECOND, Estimate, Weight
+from retrycontract.contract.schemas.reading_costs import of_long
 from retrycontract.contract.tool import Tool
 from retrycontract.usecases.tools.contracts import PinnedContract, sanitizer
 
@@ -26,7 +27,7 @@ DESK: Final = "desk"  # the account of operators, whose pages check, too
 DOOR_SECONDS: Final = 0.005  # a request may hold the others up for so long, by estimate
 SOURCE_SECONDS: Final = 5.0  # of processor time: a compiler takes longer than a schema, and reads up to 2 MB
 ANYTHING: Final = Weight.of(True)  # what a tool that nobody registered takes
-TEXT_SECONDS: Final = 4e-7  # per character of what is no JSON: to find out why, and to take the secrets out
+TEXT_SECONDS: Final = 1e-7  # per character of what is no JSON, to find out why
 FILE_SECONDS: Final = 1.5e-6  # per character of a source file: from 0.2 for JSON to 1.9 for Python of many lists
 BRACKET_SECONDS: Final = 6e-8  # per bracket of a text that nests too deep
 
@@ -144,15 +145,14 @@ def is_quick(submitted: Submitted, contract: PinnedContract | None) -> bool:
     """
     if contract is None:
         value = submitted.output
-        # Estimates stop once they are over the bound: to estimate all of a huge value would hold up the door by itself.
-        return _is_short(value) or ANYTHING.estimate(value, stop=DOOR_SECONDS * SECOND).seconds <= DOOR_SECONDS
+        return _is_short(value) or _estimate(ANYTHING, value).seconds <= DOOR_SECONDS
     if contract.declared.kind is Kind.SOURCE_FILE:
         return False
     value, fault = _value_of(submitted.output)
     if fault is not None:
         is_short = _is_short(submitted.output) or (fault.kind is FaultKind.DEPTH and _is_nearly_all_brackets(value))
         return is_short and not contract.is_judged_apart
-    estimate = contract.weight.estimate(value, stop=DOOR_SECONDS * SECOND)
+    estimate = _estimate(contract.weight, value)
     # Compiling comes last: what is dear to judge is judged elsewhere, whatever its schema takes.
     if estimate.valid > DOOR_SECONDS * SECOND or contract.is_judged_apart:
         return False
@@ -167,12 +167,12 @@ def estimated_seconds(submitted: Submitted, contract: PinnedContract | None) -> 
     """Tell about how long a check takes, never more than it may."""
     most = float(settings.RETRYCONTRACT.check_seconds)
     if contract is None or contract.declared.kind is Kind.SOURCE_FILE:
-        of_each = TEXT_SECONDS if contract is None else FILE_SECONDS
-        return min(most, of_each * len(str(submitted.output)))
+        text = str(submitted.output)
+        return min(most, _text_seconds(text) if contract is None else FILE_SECONDS * len(text))
     value, fault = _value_of(submitted.output)
     if fault is not None:
-        return min(most, TEXT_SECONDS * len(submitted.output))
-    return min(most, contract.weight.estimate(value, samples=True).seconds)
+        return min(most, _text_seconds(submitted.output))
+    return min(most, contract.weight.estimate(value, search=_search, samples=True).seconds)
 
 
 def _value_of(output: Any) -> tuple[Any, JsonFault | None]:
@@ -194,4 +194,19 @@ def _is_nearly_all_brackets(text: str) -> bool:
 
 
 def _is_short(output: Any) -> bool:
-    return isinstance(output, str) and len(output) * TEXT_SECONDS <= DOOR_SECONDS
+    return isinstance(output, str) and _text_seconds(output) <= DOOR_SECONDS
+
+
+def _text_seconds(text: str) -> float:
+    return TEXT_SECONDS * len(text) + sum(of_long([text], _search)) / SECOND
+
+
+def _estimate(weight: Weight, value: Any) -> Estimate:
+    # It stops once it is over the bound: to estimate all of a huge value would hold up the door by itself.
+    return weight.estimate(value, search=_search, stop=DOOR_SECONDS * SECOND)
+
+
+def _search(text: str) -> float:
+    started = thread_time_ns()
+    sanitizer().redact(text)
+    return thread_time_ns() - started
