@@ -31,7 +31,7 @@ from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.schemas.cost_table import YARDSTICK
 from retrycontract.contract.schemas.costs import SECOND, Estimate, Weight
-from retrycontract.contract.schemas.reading_costs import OF_PART, PARTS
+from retrycontract.contract.schemas.reading_costs import OF_PART
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.languages import compiler_of
 from tests.bombs import Bomb, known, seeded
@@ -142,7 +142,7 @@ UNTOLD = "lorem ipsum dolo"
 @pytest.mark.parametrize(
     ("texts", "is_asked"),
     [
-        ([TOLD * 30], False), ([TOLD * 60], True), ([UNTOLD * 150], False), ([UNTOLD * 250], True),
+        ([TOLD * 50], False), ([TOLD * 60], True), ([UNTOLD * 150], False), ([UNTOLD * 250], True),
         (["пароль в тексте " * 60], True), ([TOLD] * 500, False), ([TOLD * 10] * 6, True), ([TOLD * 6_000], True),
     ],
 )  # fmt: skip
@@ -150,8 +150,8 @@ def test_what_long_texts_take_is_asked_of_parts_of_them(texts: list[str], is_ask
     """It hangs on hundreds of patterns; what is short, or names no secret, is soon searched."""
     asked, cost = searched_for(texts)
     assert bool(asked) is is_asked
-    assert sum(map(len, asked)) <= PARTS * (OF_PART + 1)
     length = sum(map(len, texts))
+    assert sum(map(len, asked)) <= (OF_PART if length < 3_000 else 3 * OF_PART + 2)
     assert not asked or 100 * length < cost < 2_000 * length
 
 
@@ -335,5 +335,5 @@ def test_no_bomb_takes_three_times_what_is_estimated_for_it() -> None:
     print("\n".join(f"{ratio:.3f} {name}" for name, ratio in ratios.items() if not 0.1 <= ratio <= 1))
     print(f"first checks: dearest={max(firsts.values()):.2f} median={median(firsts.values()):.2f}")
     assert {name: ratio for each in (ratios, firsts) for name, ratio in each.items() if ratio > 3} == {}
-    assert within > 0.9 * len(ordered), "too many take less than a third of what is estimated for them"
+    assert within > 0.95 * len(ordered), "too many take less than a third of what is estimated for them"
     assert median(ordered) > 0.5, "the table is from a machine that is not like this one: measure it again"

@@ -24,29 +24,17 @@ OFTEN = 8  # texts that differ in their numbers alone are known after so many
 OF_NAME = 2.6  # names are not asked for together: a new one takes so much more than a text
 LONGEST_NAME = 2_000  # characters of a name that are looked at
 BETWEEN = "\0"
-PARTS, OF_PART = 3, 300  # of long texts that are searched, and the characters of each
+FEW = 800  # characters of which even the dearest are searched in a few milliseconds
+# Names of secrets; without one, so many are. Of longer texts three parts are searched, else one.
+TELLING = (
+    "pass", "pwd", "secret", "token", "key", "auth", "cred", "login", "cookie", "session", "phrase", "bearer",
+    "mnemonic", "seed",
+)  # fmt: skip
+VERY_LONG = 3_000
+OF_PART = 300  # characters
 # What is known when it comes again takes less: of a text that is ten times as long a character takes 10**0.2 times
 # less, where it repeats itself 10**0.3.
 SAVED, SAVED_OF_SAME, WINDOW = 0.2, 0.3, 8
-FEW = 600  # characters of which even the dearest are searched in a few milliseconds
-# Names of secrets, without which so many characters are.
-TELLING = (
-    "pass",
-    "pwd",
-    "secret",
-    "token",
-    "key",
-    "auth",
-    "cred",
-    "login",
-    "cookie",
-    "session",
-    "phrase",
-    "bearer",
-    "mnemonic",
-    "seed",
-)
-UNTELLING = 3_000
 
 
 def by_length(text: str) -> float:
@@ -57,10 +45,10 @@ def by_length(text: str) -> float:
 def of_long(texts: Sequence[str], search: Search = by_length) -> list[float]:
     """Estimate what it takes to search each of some long texts, from what it takes for parts of them."""
     ends = list(accumulate(map(len, texts), initial=0))[1:]
-    if not ends or ends[-1] <= FEW or (ends[-1] <= UNTELLING and not any(map(_tells, texts))):
+    if not ends or ends[-1] <= FEW or (ends[-1] <= VERY_LONG and not any(map(_tells, texts))):
         return [by_length(text) for text in texts]
-    parts, step = list[str](), max(1, (ends[-1] - OF_PART) // (PARTS - 1))
-    for at in range(0, step * PARTS, step):
+    parts, room = list[str](), ends[-1] - OF_PART
+    for at in [0, room // 2, room] if ends[-1] > VERY_LONG else [room // 2]:
         number = min(bisect_right(ends, at), len(texts) - 1)
         start = max(0, min(at - ends[number], -OF_PART) + len(texts[number]))
         parts.append(texts[number][start : start + OF_PART])
