@@ -167,11 +167,12 @@ def _matches_of(pattern: str, common: str | None, written: bytes) -> Iterator[An
     if len(written) <= FEW_CHARACTERS:
         yield from _with_bounds(common).finditer(written)
         return
-    last = None
-    for last in islice(compiled(pattern).finditer(written), FEW_MATCHES):
-        yield last
-    if last is not None:
-        yield from _with_bounds(common).finditer(written, last.end())
+    matches = end = 0
+    for match in islice(compiled(pattern).finditer(written), FEW_MATCHES):
+        matches, end = matches + 1, match.end()
+        yield match
+    if matches == FEW_MATCHES:
+        yield from _with_bounds(common).finditer(written, end)
 
 
 def _matches_within(pattern: str, reach: int, written: bytes) -> Iterator[Any]:
