@@ -72,6 +72,8 @@ _FOLDED: Final = (
 )  # fmt: skip
 
 _BREAKS = re.compile(r"\\(?<!\\\\)\\+[nrt]")  # of two and more; one takes no function for each
+# Where there are few signs the pattern finds these in one go, which else takes a search for each.
+_WRITTEN, _MEANT, CHARACTERS_A_SIGN = re.compile(r"\\[nrt]"), {r"\n": " \n", r"\r": " \n", r"\t": " \t"}, 200
 # What makes a line go on in the next one. Each begins with one sign: a search for that passes quickly over all others.
 _GOES_ON = {"\\": re.compile(r"\\\r?\n")} | {
     sign: re.compile(rf"\{sign}(?<= \{sign})(?: \n \n| \n|\r?\n)") for sign in "^`"
@@ -151,8 +153,11 @@ def folded_copy(text: str) -> FoldedCopy:
                 ),
                 text,
             )
-        for letter, meant in (("n", " \n"), ("r", " \n"), ("t", " \t")):
-            text = text.replace(f"\\{letter}", meant)
+        if text.count("\\") * CHARACTERS_A_SIGN < len(text):
+            text = _WRITTEN.sub(lambda match: _MEANT[match[0]], text)
+        else:
+            for written, meant in _MEANT.items():
+                text = text.replace(written, meant)
     if "\n" in text:
         # In the command lines of Windows a caret or a backtick joins; here the end of a line may have been an escape.
         for sign in "^`":
