@@ -224,6 +224,8 @@ def _identifies(text: str, find: Find, literal: Literal) -> bool:
 
 def one_word(text: str, *, is_first: bool) -> str:
     """Write an item of a list as one word of a command line of the same length."""
+    if text.isalnum():
+        return text
     word = text.translate(_ONE_WORD) if len(text) > 1 or text.isspace() else text
     if word.startswith("-"):
         return word
@@ -231,7 +233,7 @@ def one_word(text: str, *, is_first: bool) -> str:
     # Packages and folders are often named for a program: `mcp-server-mysql`, `/var/lib/mysql`.
     if slash and not is_first and not folder.endswith("bin") and _COMMAND.match(name):
         folder, slash, name = "", "", word.replace("/", "_")
-    return f"{folder}{slash}{name if _COMMAND.match(name) else name.replace('-', '_')}"
+    return f"{folder}{slash}{name if '-' not in name or _COMMAND.match(name) else name.replace('-', '_')}"
 
 
 def find_piped_passwords(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:

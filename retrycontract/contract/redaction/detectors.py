@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, NamedTuple
 
 import re2
@@ -89,11 +89,12 @@ class Allowance:
     whole: int = MOST_READ
     judged: list[int] = field(default_factory=list)  # where they stand
     seen: list[int] = field(default_factory=list)
+    known: list[SecretSpan] = field(default_factory=list)  # what others have found in the same text
 
     @classmethod
-    def of(cls, text: str) -> Allowance:
+    def of(cls, text: str, known: list[SecretSpan] | None = None) -> Allowance:
         """Allow what a text of that length may need."""
-        return cls(_most_judged(len(text)))
+        return cls(_most_judged(len(text)), known=known or [])
 
     def spend(self, position: int) -> None:
         """Count one more; raises TooDenseError when it is one too many."""
@@ -167,11 +168,12 @@ def _matches_of(pattern: str, common: str | None, written: bytes) -> Iterator[An
     if len(written) <= FEW_CHARACTERS:
         yield from _with_bounds(common).finditer(written)
         return
-    last = None
-    for last in islice(compiled(pattern).finditer(written), FEW_MATCHES):
-        yield last
-    if last is not None:
-        yield from _with_bounds(common).finditer(written, last.end())
+    matches = end = 0
+    for match in islice(compiled(pattern).finditer(written), FEW_MATCHES):
+        matches, end = matches + 1, match.end()
+        yield match
+    if matches == FEW_MATCHES:
+        yield from _with_bounds(common).finditer(written, end)
 
 
 def _matches_within(pattern: str, reach: int, written: bytes) -> Iterator[Any]:
@@ -349,16 +351,18 @@ class Finder:
 
 def bounded(finders: Iterable[Finder], text: str) -> Iterator[SecretSpan]:
     """Let each finder judge what it may; from where one finds too much on, everything is taken for a secret."""
-    end = len(text)
+    end, known = len(text), list[SecretSpan]()
     for finder in finders:
-        found, rest = list[SecretSpan](), list[SecretSpan]()
+        found, rest, allowance = list[SecretSpan](), list[SecretSpan](), Allowance.of(text, known)
         try:
-            found.extend(finder.find(text, Allowance.of(text)))  # what comes before an error stays
+            found.extend(finder.find(text, allowance))  # what comes before an error stays
         except TooDenseError as dense:
             rest = [SecretSpan(dense.position, end, "SECRET")]
             # From that place on all is taken, so that nothing is left there for the other finders.
             text, end = text[: dense.position], dense.position
-        yield from chain((span for span in found if span.start < end), rest)
+        told = [*(span for span in found if span.start < end), *rest]
+        known += told
+        yield from told
 
 
 def merge(spans: Iterator[SecretSpan]) -> list[SecretSpan]:

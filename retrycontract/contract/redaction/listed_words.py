@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 from retrycontract.contract.redaction import commands, pairs
@@ -14,6 +14,7 @@ from retrycontract.contract.redaction.detectors import (
     Allowance,
     Head,
     SecretSpan,
+    TooDenseError,
     bounded,
     compiled,
     merge,
@@ -32,7 +33,7 @@ LISTED_COMMAND = (
 )
 # A list of more words than these, or a longer word in it, is no command line.
 MOST_ARGUMENTS, LONGEST_WORD = 1000, 4096
-# So many are read in one go, so that the patterns are asked once for all of them.
+# So many are read as one text, so that what is dense in one of them takes no more than these.
 TOGETHER = 50
 COMMAND_LINES = Sieve((*commands.COMMAND_FINDERS, pairs.SETTINGS))
 # A list may go on behind a comma and so many blanks in the next line.
@@ -43,6 +44,7 @@ _LISTED = rf"(?:{_QUOTED})(?:\s*,\s*(?:{_QUOTED}))+"
 _LIST = Head(_LISTED, common=_LISTED)
 _QUOTED_WORD = re.compile(r"[\"']([^\"'\n]*)[\"']")
 _FLAG = re.compile(r"(?:[\"']|-[ \t]+[\"']?)-[\w-]")
+_HAS_FLAG = re.compile(r"-(?:(?<=[\"']-)|[ \t]+[\"']?-)[\w-]")  # the same, begun at the sign that is seldom
 _LINES = Head(r"(?m)(?:^[ \t]*-[ \t]+\S[^\n]*\n?){2,}")
 _WORD_OF_LINE = re.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
 
@@ -53,44 +55,53 @@ def redacted_words(words: Sequence[Any], before: str = "") -> dict[int, str]:
     return {index: f"{words[index][:start]}{MARK}{mark}]" for index, (start, mark) in told.items()}
 
 
-def _told_by(line: str) -> Iterator[SecretSpan]:
-    return bounded(COMMAND_LINES.finders_for(line), line)
-
-
 def _told_words(lists: Sequence[Sequence[Any]], before: str = "") -> list[dict[int, tuple[int, str]]]:
     """Give of each word of each list that is secret where the secret begins in it, and its kind."""
-    parts, places = list[str](), list[tuple[int, int]]()
-    for number, words in enumerate(lists):
-        parts.append(f"{before} " if before else APART if number else "")
-        places.append((number, -1))
-        for index, word in enumerate(words[:MOST_ARGUMENTS]):
-            copy = ascii_copy(word) if type(word) is str and len(word) <= LONGEST_WORD else "_"
-            parts.append(f"{commands.one_word(copy, is_first=not index)} ")
-            places.append((number, index))
     told: list[dict[int, tuple[int, str]]] = [{} for _ in lists]
-    begins = list(accumulate(map(len, parts), initial=0))
-    for span in _told_by("".join(parts)):
-        first = last = bisect_right(begins, span.start) - 1
-        if span.end == begins[-1]:  # of too many everything is taken, from one of them on
-            last = len(places) - 1
-        for place in range(first, last + 1):
-            number, index = places[place]
-            # The word is the secret to its end, whatever a shell would make of the characters in it.
-            if index >= 0 and type(word := lists[number][index]) is str:
-                start = max(span.start - begins[place], 0) if len(parts[place]) == len(word) + 1 else 0  # else unseen
-                told[number].setdefault(index, (start, span.mark))
+    lines = [
+        [f"{before} " if before else APART if number else "", *_written(words)] for number, words in enumerate(lists)
+    ]
+    # In most there is nothing, which one look at all of them tells.
+    finders = COMMAND_LINES.finders_for("".join(chain.from_iterable(lines)))
+    for first in range(0, len(lines), TOGETHER) if finders else ():
+        parts, places = list[str](), list[tuple[int, int]]()
+        for number, line in enumerate(lines[first : first + TOGETHER], first):
+            parts += line
+            places += ((number, index) for index in range(-1, len(line) - 1))
+        begins = list(accumulate(map(len, parts), initial=0))
+        for span in bounded(finders, "".join(parts)):
+            start = last = bisect_right(begins, span.start) - 1
+            if span.end == begins[-1]:  # of too many everything is taken, from one of them on
+                last = len(places) - 1
+            for place in range(start, last + 1):
+                number, index = places[place]
+                # The word is the secret to its end, whatever a shell would make of the characters in it.
+                if index >= 0 and type(word := lists[number][index]) is str:
+                    begin = max(span.start - begins[place], 0) if len(parts[place]) == len(word) + 1 else 0  # unseen
+                    told[number].setdefault(index, (begin, span.mark))
     return told
+
+
+def _written(words: Sequence[Any]) -> Iterator[str]:
+    for index, word in enumerate(words[:MOST_ARGUMENTS]):
+        copy = ascii_copy(word) if type(word) is str and len(word) <= LONGEST_WORD else "_"
+        yield f"{commands.one_word(copy, is_first=not index)} "
 
 
 def find_listed_words(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find what lists of words tell that are written in code, in broken JSON or in YAML."""
-    lists, told = _lists(text, allowance), dict[str, list[SecretSpan]]()
-    while some := list(islice(lists, TOGETHER)):
-        # Texts repeat their lists, such as those of a schema.
-        told |= _told_in({listed: word for _, listed, word in some if listed not in told})
-        for begin, listed, _ in some:
-            for span in told[listed]:
-                yield SecretSpan(begin + span.start, begin + span.end, span.mark)
+    lists, dense = list[tuple[int, str, re.Pattern[str]]](), None
+    try:
+        lists.extend(_lists(text, allowance))
+    except TooDenseError as error:  # what comes before is told all the same
+        dense = error
+    # Texts repeat their lists, such as those of a schema.
+    told = dict(_told_in({listed: word for _, listed, word in lists}))
+    for begin, listed, _ in lists:
+        for span in told[listed]:
+            yield SecretSpan(begin + span.start, begin + span.end, span.mark)
+    if dense:
+        raise dense
 
 
 def _told_in(lists: dict[str, re.Pattern[str]]) -> Iterator[tuple[str, list[SecretSpan]]]:
@@ -115,7 +126,7 @@ def _lists(text: str, allowance: Allowance) -> Iterator[tuple[int, str, re.Patte
     for pattern, word in ((_LIST, _QUOTED_WORD), (_LINES, _WORD_OF_LINE)):
         for begin, listed in _in_turn(pattern, text, lambda: left < 0):
             # Tables are lists as well: many without a flag make no text too dense, they are left alone.
-            if _FLAG.search(listed):
+            if _HAS_FLAG.search(listed):
                 allowance.spend(begin)
             elif (left := left - 1) < 0:
                 continue
@@ -159,8 +170,9 @@ def _is_seam(text: str, at: int) -> bool:
 def redacted_tail(text: str, before: str) -> str:
     """Redact a text as the end of the command line that begins with the program `before`."""
     line, start = f"{before} {text}", len(before) + 1
+    copy = ascii_copy(line)
     pieces, position = list[str](), start
-    for span in merge(span for span in _told_by(ascii_copy(line)) if span.start >= start):
+    for span in merge(span for span in bounded(COMMAND_LINES.finders_for(copy), copy) if span.start >= start):
         pieces += (line[position : span.start], f"{MARK}{span.mark}]")
         position = span.end
     return "".join([*pieces, line[position:]])

@@ -25,6 +25,7 @@ _ASCII, _BYTES_LEFT = bytes(range(0x80)).decode(), bytes(range(0x80, 0x100))
 _NO_CHARACTER: Final = "\ufffe"  # as the tables of codecs have it
 _POINTS: Final = f"utf-32-{sys.byteorder[0]}e"
 LONGEST_PART: Final = 1_000  # of lines, on an average
+MOST_BACKSLASHES, CHARACTERS_A_BACKSLASH = 4, 20  # of a run, each of which takes a search; of a text with many
 MOST_REPLACED, FEW_REPLACED = 24, 4  # different characters that are replaced one after the other
 
 # Nobody sees these, so they may stand inside a token or a name: controls, soft hyphens, joiners, marks of direction,
@@ -35,7 +36,8 @@ _UNSEEN = frozenset(map(chr, chain(
     range(0x200B, 0x2010), range(0x202A, 0x202F), range(0x2060, 0x2070), range(0x20D0, 0x2100),
     range(0xFE00, 0xFE10), range(0xFE20, 0xFE30), range(0xFFF0, 0xFFFC), range(0xE0000, 0xE0200),
 )))  # fmt: skip
-_UNSEEN_ASCII = {ord(c): None for c in _UNSEEN if c.isascii()}
+_UNSEEN_PLAIN = frozenset(filter(str.isascii, _UNSEEN))
+_UNSEEN_ASCII = {ord(c): None for c in _UNSEEN_PLAIN}
 _USUAL: Final = bytes(point for point in range(128) if point not in _UNSEEN_ASCII)
 
 _PROGRAM = re.compile(r"\.exe(?=[\s\"'])")
@@ -72,6 +74,8 @@ _FOLDED: Final = (
 )  # fmt: skip
 
 _BREAKS = re.compile(r"\\(?<!\\\\)\\+[nrt]")  # of two and more; one takes no function for each
+# Where there are few signs the pattern finds these in one go, which else takes a search for each.
+_WRITTEN, _MEANT, CHARACTERS_A_SIGN = re.compile(r"\\[nrt]"), {r"\n": " \n", r"\r": " \n", r"\t": " \t"}, 200
 # What makes a line go on in the next one. Each begins with one sign: a search for that passes quickly over all others.
 _GOES_ON = {"\\": re.compile(r"\\\r?\n")} | {
     sign: re.compile(rf"\{sign}(?<= \{sign})(?: \n \n| \n|\r?\n)") for sign in "^`"
@@ -127,14 +131,17 @@ def folded_copy(text: str) -> FoldedCopy:
         characters = _characters(text, unusual)
         # Tables of just this text's characters: a look-up that fails would cost an exception for each.
         if unseen := _UNSEEN & characters:
-            source, text = text, _without(text, unseen, characters)
-            unusual = _without(unusual, unseen, characters)
+            source, unusual = text, _without(unusual, unseen, characters)
+            text = _without(text, unseen if is_short else unseen & _UNSEEN_PLAIN, characters)
         # Of most texts what is not ASCII is little, and tells which names may be there.
         forms = {
             name: known for name, known in FORMS.items()
             if characters.issuperset(name) and (is_short or _OTHERS[name] in unusual)
         }  # fmt: skip
-        text = _renamed(text, forms, characters) if is_short else _renamed_where_foreign(text, forms, characters)
+        if is_short:
+            text = _renamed(text, forms, characters)
+        else:
+            text = _renamed_where_foreign(text, forms, characters, unseen)
     elif not text.isprintable() and len(seen_text := text.translate(_UNSEEN_ASCII)) < len(text):
         source, text = text, seen_text
     if ".exe" in text:
@@ -151,8 +158,11 @@ def folded_copy(text: str) -> FoldedCopy:
                 ),
                 text,
             )
-        for letter, meant in (("n", " \n"), ("r", " \n"), ("t", " \t")):
-            text = text.replace(f"\\{letter}", meant)
+        if text.count("\\") * CHARACTERS_A_SIGN < len(text):
+            text = _WRITTEN.sub(lambda match: _MEANT[match[0]], text)
+        else:
+            for written, meant in _MEANT.items():
+                text = text.replace(written, meant)
     if "\n" in text:
         # In the command lines of Windows a caret or a backtick joins; here the end of a line may have been an escape.
         for sign in "^`":
@@ -169,12 +179,15 @@ def _renamed(text: str, forms: Mapping[str, str], characters: set[str]) -> str:
     return _folded(text, characters)
 
 
-def _renamed_where_foreign(text: str, forms: Mapping[str, str], characters: set[str]) -> str:
+def _renamed_where_foreign(text: str, forms: Mapping[str, str], characters: set[str], unseen: frozenset[str]) -> str:
     """Leave the parts of a long text alone that are ASCII; no name of another script goes over a line or a quote."""
     parting = "\n" if len(text) < LONGEST_PART * text.count("\n") else '"'
     parts = text.split(parting)
     foreign = [number for number, part in enumerate(parts) if not part.isascii()]
-    renamed, begin = _renamed(parting.join(parts[number] for number in foreign), forms, characters), 0
+    joined = _without(parting.join(parts[number] for number in foreign), unseen, characters)
+    for number, part in zip(foreign, joined.split(parting), strict=False):
+        parts[number] = part
+    renamed, begin = _renamed(joined, forms, characters), 0
     for number in foreign:  # by length: some characters become the end of a line, or a quote
         end = begin + len(parts[number])
         parts[number] = renamed[begin:end]
@@ -259,10 +272,15 @@ def decoded_copy(text: str) -> DecodedCopy | None:
     """Decode the escapes of an ASCII text, or give None where there are none."""
     if "%" not in text and "\\" not in text and "&" not in text:
         return None
+    # Before a quote each backslash of a run goes, so that most need not be taken apart where there are many.
+    is_dense = text.count("\\") * CHARACTERS_A_BACKSLASH > len(text)
+    times = 1 if "\\\\" not in text else MOST_BACKSLASHES if is_dense else 0
     plain = text
-    if "\\\\" not in text:  # each of these is an escape of its own then, and no part of another one
-        for sign in "\"'/":
-            plain = plain.replace(f"\\{sign}", sign)
+    for sign in "\"'/" * (times > 0):
+        for _ in range(times):
+            plain, longer = plain.replace(f"\\{sign}", sign), plain
+            if plain is longer:
+                break
     # Taken apart and joined: a function that the pattern calls for each escape takes twice as long.
     parts = parted(plain)
     parts[1::2] = map(_decoded, parts[1::2])

@@ -235,13 +235,15 @@ class Scanner:
             return None
         return next((span.mark for span in self._find(folded, self._values) if span.end - span.start >= whole), None)
 
-    def _find_decoded(self, text: str, _: Allowance, times: int = MOST_DECODED) -> Iterator[SecretSpan]:
+    def _find_decoded(self, text: str, allowance: Allowance, times: int = MOST_DECODED) -> Iterator[SecretSpan]:
         """Look at the text as it is when its escapes are decoded."""
         around = near_escapes(text) if len(text) > LONG else None
         found: list[SecretSpan] | None = None
         if around is not None:
-            # In most long texts few escapes hide anything: only there is looked wider, where these are few.
-            hidden = [span[:2] for span in self._decoded(around.text, times)]
+            # In most long texts few escapes hide what is not found without: only there is looked wider.
+            known = {span[:2] for span in allowance.known}
+            decoded = (span[:2] for span in self._decoded(around.text, times))
+            hidden = [span for span in decoded if around.original(*span) not in known]
             if not hidden:
                 found = []
             elif 2 * len(around.text) < len(text):
@@ -267,9 +269,10 @@ class Scanner:
 
     def _decoded(self, text: str, times: int) -> Iterator[SecretSpan]:
         if decoded := decoded_copy(text):
-            yield from map(decoded.original, self._find(decoded.text, self._inside))
+            found = [*self._find(decoded.text, self._inside)]
+            yield from map(decoded.original, found)
             if times > 1:
-                again = self._find_decoded(decoded.text, Allowance.of(decoded.text), times - 1)
+                again = self._find_decoded(decoded.text, Allowance.of(decoded.text, found), times - 1)
                 yield from map(decoded.original, again)
 
     def _find_hidden(self, text: str, _: Allowance) -> Iterator[SecretSpan]:

@@ -14,6 +14,7 @@ import re2
 
 from retrycontract.contract.redaction.detectors import Finder, compiled, loosened, uncaptured
 from retrycontract.contract.redaction.escapes import APART
+from retrycontract.contract.redaction.field_names import NAME_WORDS
 from retrycontract.contract.redaction.parts import has_name, needed_part
 from retrycontract.contract.redaction.scan_copies import LONG
 from retrycontract.contract.redaction.signs import needed_signs
@@ -89,15 +90,20 @@ class Sieve:
             COUNTING if loosened(each) != each else RARE if at not in common else NAMED if has_name(each) else COMMON
             for at, each in enumerate(prefilters)
         ]
+        # Where rare letters are needed besides, all that ask for a name share the states of their names.
+        sizes = [
+            len(each.replace(NAME_WORDS, "") if kind == RARE else each)
+            for each, kind in zip(prefilters, kinds, strict=True)
+        ]
         groups: list[list[int]] = []
         room, last = 0, None
-        for place in sorted(range(len(prefilters)), key=lambda place: (kinds[place], len(prefilters[place]))):
+        for place in sorted(range(len(prefilters)), key=lambda place: (kinds[place], sizes[place])):
             most, characters = kinds[place]
-            if kinds[place] != last or len(prefilters[place]) > room or len(groups[-1]) == most:
+            if kinds[place] != last or sizes[place] > room or len(groups[-1]) == most:
                 groups.append([])
                 room, last = characters, kinds[place]
             groups[-1].append(place)
-            room -= len(prefilters[place])
+            room -= sizes[place]
         return [(frozenset(places), places, _joined(prefilters[place] for place in places)) for places in groups]
 
     def finders_for(self, text: str, most: int | None = None) -> list[Finder]:

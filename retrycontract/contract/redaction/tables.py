@@ -109,23 +109,28 @@ def find_in_tables(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             at = end
         earliest = max(at - LONGEST_LINE, done)
         begin = text.rfind("\n", earliest, at) + 1 or (earliest if earliest == 0 or text[earliest - 1] == "\n" else at)
-        start, header = next(_lines(text, begin), (at + LONGEST_LINE, ""))
-        done = start + len(header) + 1
-        if not header:  # the line is too long for one of a table
-            continue
+        stop = text.find("\n", begin, begin + LONGEST_LINE)
+        if stop < 0:
+            if len(text) - begin > LONGEST_LINE:  # the line is too long for one of a table
+                done = at + LONGEST_LINE + 1
+                continue
+            stop = len(text)
+        done = stop + 1
         # Of most lines only the cell that was found need be judged, with those that blanks part from it.
-        behind = _SIGN.search(text, at, start + len(header))
-        end = behind.start() if behind else start + len(header)
-        rest = text[end : done - 1]
-        if "=" in rest:  # code
+        behind = _SIGN.search(text, at, stop)
+        end = behind.start() if behind else stop
+        if text.find("=", end, stop) >= 0:  # code
             continue
-        before = max(text.rfind(sign, start, at) for sign in _SIGNS)
-        cell = text[max(before + 1, start) : end]
-        member, _, value = cell.rpartition('":')
-        if member and not has_word(value.encode()):
+        rfind = text.rfind
+        before = max(rfind("|", begin, at), rfind(",", begin, at), rfind(";", begin, at), rfind("\t", begin, at))
+        cell = text[max(before + 1, begin) : end]
+        if cell.rfind('":') > 0 and not has_word(cell.rpartition('":')[2].encode()):
             continue  # a name in JSON, such as `{"key": "…"}`, heads no column
-        if not _secret_columns(_BLANKS.split(cell)) and not _secret_columns(_SIGNS_OR_BLANKS.split(rest)):
+        if not _names_secret(_BLANKS.split(cell) if "  " in cell else [cell]) and not (
+            end < stop and _names_secret(_SIGNS_OR_BLANKS.split(text[end:stop]))
+        ):
             continue
+        start, header = begin, text[begin:stop]
         allowance.look(start)
         opening = found.end() if (found := _OPENING.match(header)) else 0
         margin = found.end() - opening if (found := _MARGIN.match(header, opening)) else 0
@@ -276,6 +281,13 @@ def _beside_name(start: int, line: str, allowance: Allowance) -> Iterator[Secret
             if span := _value(value, start, _Column.of(name.strip(_DRESS), verdict, is_data=False), allowance):
                 yield span
             return
+
+
+def _names_secret(names: list[str]) -> bool:
+    for name in names:  # noqa: SIM110 - asked of most lines of a text, and a generator takes a third of it
+        if len(name) <= LONGEST_NAME and len(name.split()) <= MOST_WORDS and judge(name).mark:
+            return True
+    return False
 
 
 def _secret_columns(names: list[str]) -> dict[int, NameVerdict]:
