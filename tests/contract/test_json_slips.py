@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from retrycontract import RetryContract, Tool
 from retrycontract.contract.outputs.json_faults import FORMATS, JsonFault
-from retrycontract.contract.outputs.json_slips import MAX_AT_ONCE, MAX_MENDED, MAX_MENDS, SLIPS, read_past_slips
+from retrycontract.contract.outputs.json_slip_table import SLIPS
+from retrycontract.contract.outputs.json_slips import MAX_AT_ONCE, MAX_MENDED, MAX_MENDS, read_past_slips
 from retrycontract.contract.outputs.json_text import parse_json
 
 # What the model wrote, what it reads in the hint with the place of the first, and what would have been read.
@@ -33,6 +34,9 @@ CASES: list[tuple[str, str, Any]] = [
     ('{"a": 1，"b": 2}', "write a plain comma (line 1, column 8)", {"a": 1, "b": 2}),
     ("{'a': 'it\\'s \"b\"'}", "write strings and keys in double quotes (line 1, column 2 and 1 more place)",
      {"a": 'it\'s "b"'}),
+    ("['a', '''b'c''']", "write strings and keys in double quotes (line 1, column 2); "  # noqa: ISC004
+     "write strings in one pair of double quotes, with \\n for line breaks (line 1, column 7)", ["a", "b'c"]),
+    ("{\"a\": 'b' + 'c'}", "write one whole string in double quotes: JSON joins nothing (line 1, column 7)", None),
     ("{“a”: 1}", 'write plain double quotes (") around strings and keys (line 1, column 2)', {"a": 1}),
     ('{"a": "b”}', 'write plain double quotes (") around strings and keys (line 1, column 7)', {"a": "b"}),
     ('{"a": `b`}', "write strings in double quotes, not backticks (line 1, column 7)", {"a": "b"}),
@@ -256,8 +260,62 @@ def test_what_else_is_wrong_is_told_beside_more_slips_than_are_read_past(text: s
     assert last["last"].endswith('a "b" # c' if text == LONG else 'a, "b" # c')
     content = told(f'{{"list": {text}}}', list={"items": {"required": ["id"]}})
     assert "/list/0/id (VAL-001)" in content
-    more = "at least 10 more" if text == MANY else "perhaps more"
+    more = "at least 40 more" if text == MANY else "perhaps more"
     assert f"write strings and keys in double quotes (line 1, column 12 and {more} places)" in content
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (r"'a\nb\t\\'", "a\nb\t\\"), (r"'\u00e9\x01'", "é\x01"), (r"'\ud83d\ude00'", "\U0001f600"), (r"`a\nb`", "a\nb"),
+        (r"'it\'s \"so\" \d'", "it's \"so\" \\d"), (r"“a\nb”", "a\nb"), ("'don't'", "don't"),
+    ],
+)  # fmt: skip
+def test_escapes_between_other_quotes_mean_what_they_do_in_other_languages(written: str, meant: str) -> None:
+    """They were told as too long, or as no option, with backslashes that nobody wrote."""
+    value = read_past_slips(f"{{'k': {written}}}").value
+    assert value is not None
+    assert json.loads(value) == {"k": meant}
+
+
+@pytest.mark.parametrize("written", ["'a' 'b'", "'a' + 'b'", "'a''b'"])
+def test_strings_side_by_side_are_held_against_nothing(written: str) -> None:
+    for more in (1, MAX_MENDS):
+        assert read_past_slips(f"[{', '.join([f'{{`k`: {written}}}'] * more)}]").value is None
+
+
+@pytest.mark.parametrize(
+    ("text", "notation"),
+    [
+        ("t(c=[1, 2], m='abcdef')", "a function call"), ("t(c=[1])", "a function call"),
+        ("t([1, 2], 'abc')", "a function call"), ("t(o={\"m\": \"x\"}, m='abc')", "a function call"),
+        ("c=[1, 2]&m=abcdef", "key=value"), ("c: [1, 2]\nm: abcdef", "YAML"),
+        ("<args><c>[1, 2]</c><m>abc</m></args>", "XML"),
+    ],
+)  # fmt: skip
+def test_a_part_of_another_notation_is_not_taken_for_the_whole(text: str, notation: str) -> None:
+    """An inner list was held against the contract, and asked for alone."""
+    content = told(text)
+    assert f'write it as one JSON value, {{"name": "value", …}}, instead of {notation}' in content
+    assert "VAL-002" not in content
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        't({"city": "x"})', '<tool_call>{"city": "x"}</tool_call>', 'Arguments: {"city": "x"}\nNote: as asked',
+        'args = {"city": "x"}', 'Here it is: {"city": "x"}, as you asked.', 'call t with {"city": "x"} and days = 5',
+    ],
+)  # fmt: skip
+def test_a_value_among_words_is_still_found(text: str) -> None:
+    assert "the value itself is correct JSON" in told(text)
+
+
+@pytest.mark.timeout(30)  # a hang guard: what is sought to its end at each quote takes minutes
+@pytest.mark.parametrize("start", ["{", '{"a": ', "[True, ", "{'a': 1, "])
+def test_slips_that_come_again_are_read_past_in_one_walk(start: str) -> None:
+    for unit in (r"\"", r"\"x\" ", "' ", "'' ", '"\\', "“", "'a\\'", "a: ", ",\n", "//\n", "True,", "'+", "/*", "`"):
+        read_past_slips(start + unit * (90_000 // len(unit)))
 
 
 def test_work_on_slips_is_bounded() -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from retrycontract.contract import pointers
-from retrycontract.contract.outputs.json_slips import COMMA, read_past_slips
+from retrycontract.contract.outputs.json_slip_table import COMMA
+from retrycontract.contract.outputs.json_slips import read_past_slips
 
 CARET, LIKE_CARET = "‸", "^"  # the second stands for a caret of the text's own
 CONTEXT = 8_000  # characters kept on each side of a syntax error: room to recognise a secret, a private key included
@@ -83,7 +84,9 @@ def syntax_fault(text: str, error: json.JSONDecodeError, *, truncated: bool) -> 
     # Among words a bracket alone is no attempt: "[sic]", "{name}".
     is_attempt = start is not None and (_WHOLE.match(text) or _ATTEMPT.match(text, start))
     if start is not None and (is_attempt or fault.kind is FaultKind.FENCED):
-        return _with_slips(fault, text, start)
+        slipped = _with_slips(fault, text, start)
+        if slipped is not fault or not _is_part(text, start):
+            return slipped
     beginning = _FENCE_LINE.sub("", text[:CONTEXT])
     if fault.kind in (FaultKind.SYNTAX, FaultKind.FENCED) or (fault.kind is FaultKind.TRAILING and fault.hint is None):
         for name, looks in FORMATS.items():
@@ -93,6 +96,13 @@ def syntax_fault(text: str, error: json.JSONDecodeError, *, truncated: bool) -> 
                 is_fenced = fault.kind is FaultKind.FENCED
                 return replace(fault, reason=f"{fault.reason}; within it: {told}" if is_fenced else told, hint=hint)
     return fault
+
+
+def _is_part(text: str, start: int) -> bool:
+    try:
+        return _is_among_others(text, start, ENDS.raw_decode(text, start)[1])
+    except (ValueError, RecursionError):
+        return False
 
 
 def _with_slips(fault: JsonFault, text: str, start: int) -> JsonFault:
@@ -143,6 +153,25 @@ def _cut_off(text: str, error: json.JSONDecodeError, *, by_limit: bool = False) 
     return _at(text, error.pos, JsonFault(FaultKind.TRUNCATED, reason, hint=hint))
 
 
+# What stands before and behind one of several arguments, options, elements and lists of YAML.
+_AMONG_OTHERS = [
+    (re.compile(before), re.compile(after))
+    for before, after in (
+        (r"\w[\"']?\s*=>?\s*\Z", r"\s*(?:[,;&)]\s*)?[\"']?[A-Za-z_]\w*[\"']?\s*=[^=]"),
+        (r"[\w)]\s*[(,]\s*\Z", r"\s*,\s*(?:[\w.]+\s*=)?\s*[\"'\w.]+\s*[,)]"),
+        (r"\w\s*\(\s*\w+\s*=\s*\Z", r"\s*\)"),
+        (r">\s*\Z", r"\s*</[^<>]*>\s*<\w"),
+        (r"(?:\A|\n)[\w-]+:\s*(?=\Z)", r"(?<=\])[ \t]*\n[\w-]+:(?:\s|\Z)"),
+    )
+]
+
+
+def _is_among_others(text: str, start: int, end: int) -> bool:
+    """Tell whether a value is only one of several in another notation."""
+    lead = text[max(0, start - 100) : start]
+    return any(before.search(lead) and after.match(text, end) for before, after in _AMONG_OTHERS)
+
+
 def embedded_value(text: str) -> tuple[str, FaultKind] | None:
     """Find the one JSON value that stands in a Markdown fence or in prose, and tell in which of them.
 
@@ -159,6 +188,8 @@ def embedded_value(text: str) -> tuple[str, FaultKind] | None:
     except (ValueError, RecursionError):
         return None
     if fence and text[end : fence.end(1)].strip():
+        return None
+    if not fence and _is_among_others(text, start, end):
         return None
     rest = text[:start] + text[end:]
     if _BRACKETS.search(rest) or rest.count(FENCE) > FENCES_OF_ONE_VALUE:

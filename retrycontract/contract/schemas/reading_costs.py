@@ -22,7 +22,6 @@ ANNOUNCING = ("passw", "passphrase", "pwd", "secret", "token", "bearer", "privat
 SHORT = 100  # characters: what is longer is searched by itself
 OFTEN = 8  # texts that differ in their numbers alone are known after so many
 OF_NAME = 2.6  # names are not asked for together: a new one takes so much more than a text
-LONGEST_NAME = 2_000  # characters of a name that are looked at
 BETWEEN = "\0"
 FEW = 800  # characters of which even the dearest are searched in a few milliseconds
 # Names of secrets; without one, so many are. Of longer texts three parts are searched, else one.
@@ -92,7 +91,10 @@ class Texts:
 
     def add_name(self, name: str, times: float) -> None:
         """Add the name of a member."""
-        self._names.setdefault(name, times)
+        if len(name) > SHORT:
+            self._long.append((times, name))
+        else:
+            self._names.setdefault(name, times)
 
     def cost(self, search: Search) -> float:
         """Estimate what it takes to search them all."""
@@ -101,7 +103,7 @@ class Texts:
         total += sum(times * of_text for (times, _), of_text in zip(self._long, of_texts, strict=True))
         names: dict[float, list[str]] = {}
         for name, times in self._names.items():
-            names.setdefault(times, []).append(name[:LONGEST_NAME])
+            names.setdefault(times, []).append(name)
         return total + sum(_of_short(some, times, OF_NAME) for times, some in names.items())
 
 
