@@ -86,7 +86,8 @@ WORDS = {"true": ("True", "TRUE"), "false": ("False", "FALSE"), "null": ("None",
 TRAILING = "Illegal trailing comma"
 ANYWHERE = (VALUE, NAME, COMMA, COLON, "Extra data")
 STARTS = (VALUE, NAME)
-_ENDS = r"(?=\s*(?:[,:}\]：，、=]|\Z))"
+_ENDS = r"(?=\s*(?:[,:}\]：，、،=]|\Z))"
+_WHOLE = r"'[^'\n]*'|\"[^\"\n]*\""
 _PAST_NUMBER = r"(?:(?<=\d)|(?<=\d ))"
 QUOTE_WITHIN = ("a double quote inside a string", 'write \\" for each double quote inside a string')
 # The first row that fits counts: what is more exact stands first.
@@ -124,7 +125,7 @@ SLIPS: tuple[Slip, ...] = (
         "write plain spaces between values", " ",
     ),
     _row(COLON, r"：", "a full-width colon", "write a plain colon", ":"),
-    _row(COMMA, r"[，、]", "a full-width comma", "write a plain comma", ","),
+    _row(COMMA, r"[，、،]", "a full-width comma", "write a plain comma", ","),
     _row(
         STARTS, r"'''([\s\S]*?)'''", "a string in triple quotes",
         "write strings in one pair of double quotes, with \\n for line breaks", _string,
@@ -138,7 +139,7 @@ SLIPS: tuple[Slip, ...] = (
         "write strings and keys in double quotes", _string, looks_like="single",
     ),
     _row(
-        STARTS, rf'[“”„‟«»‘’＂「『]([^“”„‟«»＂「」『』"\n]*)[“”‟«»’‘＂」』"]{_ENDS}', "a string in curly quotes",
+        STARTS, rf'[“”„‟«»‘’‚＂「『]([^“”„‟«»＂「」『』"\n]*?)[“”‟«»’‘＂」』"]{_ENDS}', "a string in curly quotes",
         'write plain double quotes (") around strings and keys', _string, looks_like="curly",
     ),
     _row(
@@ -159,7 +160,15 @@ SLIPS: tuple[Slip, ...] = (
     _row(VALUE, r"\+(?=[\d.])", "a plus sign before a number", "write the number without the plus sign"),
     _row(VALUE, r"(-?)\.(?=\d)", "a number that begins with a point", "write 0 before the point", r"\g<1>0."),
     _row(VALUE, r"[$€£¥]\s?(?=\d)", "a currency sign", "write the number alone", sure=False),
-    _row(VALUE, r"[rbfuRBFU]{1,2}(?=[\"'])", "a letter before a quote", "write the string without a letter before it"),
+    _row(STARTS, r"[buBU](?=[\"'])", "a letter before a quote", "write the string without a letter before it"),
+    _row(
+        STARTS, r"[rbfRBF]{1,2}(?=[\"'])", "letters before a quote",
+        "write the string as it is meant, without a letter before it", sure=False,
+    ),
+    _row(
+        VALUE, rf"\((?!\d{{1,3}}(?:,\d{{3}})+\))((?:(?:[^()'\",]|{_WHOLE})*+,(?:[^()'\"]|{_WHOLE})*+)?)\)", "a tuple",
+        "write lists in square brackets", r"[\1]",
+    ),
     _row(VALUE, r"\(([^()]*)\)", "parentheses", "write lists in square brackets", r"[\1]", sure=False),
     _row(
         VALUE, r"<[^<>\n]{1,80}>", "a placeholder", "write the value itself instead of a placeholder", '""', sure=False,
@@ -277,7 +286,7 @@ SLIPS: tuple[Slip, ...] = (
 APPARENT = {slip.looks_like: slip for slip in SLIPS if slip.looks_like}
 WRONG_WORDS = "|".join(wrong for wrongs in WORDS.values() for wrong in wrongs)
 OUTSIDE_STRINGS = re.compile(
-    r'"(?:[^"\\\n]|\\.)*+"?|(?P<comma>,(?=\s*[}\]]))|(?P<comment>//|/\*|#)|(?P<single>\')|(?P<curly>[“”„‟«»‘’＂「『])'
+    r'"(?:[^"\\\n]|\\.)*+"?|(?P<comma>,(?=\s*[}\]]))|(?P<comment>//|/\*|#)|(?P<single>\')|(?P<curly>[“”„‟«»‘’‚＂「『])'
     rf"|(?P<word>\b(?:{WRONG_WORDS})\b)|(?<![\w$])(?P<key>[A-Za-z_$][\w$]*+)(?=\s*:)"
 )
 
