@@ -51,7 +51,8 @@ def keep_small(is_busy: Callable[[], bool] = lambda: False) -> Callable[[], None
         while not ending.wait(LOOKS_EVERY):
             if used() > least + WORTH_IT:
                 give_back()
-                if not is_busy() or used() > least + AT_ONCE:
+                # What nobody holds is free without the collector, which all threads wait for.
+                if used() > least + (AT_ONCE if is_busy() else WORTH_IT):
                     gc.collect()
                     give_back()
                     least = used()
