@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract import RetryContract, Tool
+from retrycontract.contract.checks.reading import read_output
 from retrycontract.contract.outputs.json_faults import FORMATS, JsonFault
 from retrycontract.contract.outputs.json_slip_table import SLIPS
 from retrycontract.contract.outputs.json_slips import MAX_AT_ONCE, MAX_MENDED, MAX_MENDS, read_past_slips
@@ -323,6 +324,14 @@ def test_a_value_among_words_is_still_found(text: str) -> None:
 def test_slips_that_come_again_are_read_past_in_one_walk(start: str) -> None:
     for unit in (r"\"", r"\"x\" ", "' ", "'' ", '"\\', "“", "'a\\'", "a: ", ",\n", "//\n", "True,", "'+", "/*", "`"):
         read_past_slips(start + unit * (90_000 // len(unit)))
+
+
+@pytest.mark.timeout(30)  # a hang guard
+@pytest.mark.parametrize("behind", [", ", ",a", ",'", " ", ")", "&a ", "</", "\n"])
+def test_what_stands_behind_a_value_is_looked_at_in_one_walk(behind: str) -> None:
+    for start in ("t(c=[1]", "t([1]", "<c>[1]", "c: [1]"):
+        for unit in (behind, " "):
+            read_output(f"{start}{behind}{unit * (400_000 // len(unit))}")
 
 
 def test_work_on_slips_is_bounded() -> None:

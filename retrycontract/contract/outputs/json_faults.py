@@ -157,8 +157,8 @@ def _cut_off(text: str, error: json.JSONDecodeError, *, by_limit: bool = False) 
 _AMONG_OTHERS = [
     (re.compile(before), re.compile(after))
     for before, after in (
-        (r"\w[\"']?\s*=>?\s*\Z", r"\s*(?:[,;&)]\s*)?[\"']?[A-Za-z_]\w*[\"']?\s*=[^=]"),
-        (r"[\w)]\s*[(,]\s*\Z", r"\s*,\s*(?:[\w.]+\s*=)?\s*[\"'\w.]+\s*[,)]"),
+        (r"\w[\"']?\s*=>?\s*\Z", r"\s*+(?:[,;&)]\s*+)?[\"']?[A-Za-z_]\w*+[\"']?\s*+=[^=]"),
+        (r"[\w)]\s*[(,]\s*\Z", r"\s*+,\s*+(?:[\w.]++\s*+=\s*+)?[\"'\w.]++\s*+[,)]"),
         (r"\w\s*\(\s*\w+\s*=\s*\Z", r"\s*\)"),
         (r">\s*\Z", r"\s*</[^<>]*>\s*<\w"),
         (r"(?:\A|\n)[\w-]+:\s*(?=\Z)", r"(?<=\])[ \t]*\n[\w-]+:(?:\s|\Z)"),

@@ -208,11 +208,13 @@ def _estimate(weight: Weight, value: Any) -> Estimate:
 
 def _search(text: str) -> float:
     global _searched
-    if _searched[0] != (known := hash(text)):
+    known, taken = _searched  # together: other threads search, too
+    if known != hash(text):
         started = thread_time_ns()
         sanitizer().redact(text)
-        _searched = known, thread_time_ns() - started
-    return _searched[1]
+        taken = thread_time_ns() - started
+        _searched = hash(text), taken
+    return taken
 
 
 # What the last search took: what is found to be dear is rated at once. The text may hold secrets, so it is not kept.
