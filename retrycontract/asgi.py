@@ -46,6 +46,7 @@ COLLECTIONS: Final = (10_000, 3, 300)
 # Requests that wait for a child process, or whose body alone keeps a thread for long: nobody else waits behind them.
 SLOW_THREADS: Final = 4
 SLOW_BYTES: Final = 16_384
+MIDDLE_BYTES_ON_SQLITE: Final = 4_096  # of an attempt: one thread has all smaller ones, and others wait for each
 CHECK: Final = b"/api/v1/check"
 HUGE_BYTES: Final = 524_288  # of a check; to read and hand on more takes 20 to 250 ms of the interpreter
 LARGE_BYTES: Final = 65_536  # of an attempt; to read and seal more takes 10 to 200 ms of the interpreter, less up to 20
@@ -79,7 +80,7 @@ def _start() -> None:
     room.most = max(ROOM, 8 * service.max_body_bytes) + (ROOM_OF_PROXY if service.proxy_upstreams else 0)
     for companion in _companions():
         companion.start()
-    _ends.extend((export_metrics(_metrics_reader(_front)), keep_small(lambda: room.held > 0)))
+    _ends.extend((export_metrics(_metrics_reader(_front)), keep_small()))
 
 
 def _stop() -> None:
@@ -120,7 +121,8 @@ def _turn_of(method: str, path: bytes, size: int) -> str:
     """
     if size > HUGE_BYTES and path == CHECK:
         return "check"
-    if size <= SLOW_BYTES or method != "POST" or path != b"/api/v1/calls":
+    least = SLOW_BYTES if settings.RETRYCONTRACT.database_url else MIDDLE_BYTES_ON_SQLITE
+    if size <= least or method != "POST" or path != b"/api/v1/calls":
         return ""
     return "large" if size > LARGE_BYTES else "middle"
 

@@ -12,10 +12,12 @@ from django.utils import timezone
 
 from dashboard.navigation import Role, give_role
 from retrycontract.contract.decisions import Decision
+from retrycontract.contract.schemas.costs import SECOND
 from retrycontract.store.models import Agent, Attempt, Call, Guidance, Tool
 from retrycontract.usecases.answers.give_guidance import give_guidance
 from retrycontract.usecases.calls.continue_call import NewAttempt
 from retrycontract.usecases.calls.submit_attempt import submit_attempt
+from retrycontract.usecases.tools.contracts import MOST_COMPILING, PinnedContract, pinned
 from retrycontract.usecases.tools.register_tool import ToolSettings, register_tool
 
 PASSWORD = "correct horse battery"
@@ -51,6 +53,15 @@ def make_tool(agent: Agent, name: str = "deploy", schema: Any = None, *, hold: b
     """Register a tool."""
     chosen = DEPLOY if schema is None else schema
     return register_tool(agent, name, chosen, now=timezone.now(), settings=ToolSettings(hold=hold, **settings)).tool
+
+
+def use_often(tool: Tool) -> PinnedContract:
+    """Use a tool until its schema is compiled in this process, which for a large one takes several calls."""
+    assert tool.current_version is not None
+    contract = pinned(tool, tool.current_version, tool.kind)
+    while contract.weight.compiling <= MOST_COMPILING * SECOND and not contract.use():
+        pass
+    return contract
 
 
 def submit(

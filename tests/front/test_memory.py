@@ -29,9 +29,9 @@ def test_what_nobody_uses_any_more_is_given_back() -> None:
 
 
 def knots() -> None:
-    """Leave 200 MB of garbage that holds itself, in too few objects for Python to look for it."""
+    """Leave 400 MB of garbage that holds itself, in too few objects for Python to look for it."""
     for _ in range(2_000):
-        knot: list[object] = [bytes(100_000)]
+        knot: list[object] = [bytes(200_000)]
         knot.append(knot)
 
 

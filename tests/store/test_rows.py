@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from datetime import timedelta
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -24,7 +26,7 @@ from retrycontract.store.fields import ALPHABET, JSONText, new_id
 from retrycontract.store.history import forgetting
 from retrycontract.store.models import ApiKey, AppendOnlyError, Call, Door, Event, ToolVersion
 from retrycontract.store.models.calls import MAX_CANDIDATES, candidates
-from retrycontract.store.sealing import UnreadableError, keyed_hash, seal, unseal
+from retrycontract.store.sealing import UnreadableError, keyed_hash, seal, unseal, unseal_apart, write_output
 from retrycontract.usecases.calls.sweep import index_calls, judge_waiting
 from tests.factories import make_agent, make_blocked, make_call, make_tool
 
@@ -164,6 +166,20 @@ def test_a_sealed_submission_opens_again_and_shows_nothing() -> None:
     sealed = seal(SUBMISSION)
     assert unseal(sealed) == SUBMISSION
     assert b"output" not in sealed
+
+
+ODD: list[Any] = [
+    "\ud800", {"\ud800": 1}, 10**400, -(2**64), 1e22, 5e-324, -0.0, float("inf"), "\u2028\x00\x7f\n é", [[]] * 3,
+    {"a": [True, None, {"": ""}]}, "x" * 200_000, reduce(lambda inner, _: [inner], range(300), 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("output", ODD, ids=lambda output: repr(output)[:20])
+def test_an_output_is_sealed_on_a_line_of_its_own_as_it_was_sent(output: Any) -> None:
+    payload, written = unseal_apart(seal({"a": 1}, beside=write_output(output)))
+    assert payload == {"a": 1}
+    assert json.loads(written) == output
+    assert repr(json.loads(written)) == repr(output)
 
 
 def test_an_older_key_still_opens_what_it_sealed(settings: Settings) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import re
 import sys
@@ -13,7 +12,6 @@ from pathlib import Path
 from threading import Semaphore
 from types import FrameType
 from typing import Any
-from weakref import ref
 
 import pytest
 from django.db import connection
@@ -24,17 +22,15 @@ from pytest_django import Settings
 from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.admission import APART, DearSchema
-from retrycontract.contract.tool import Tool
 from retrycontract.store.models import Attempt
 from retrycontract.store.sealing import seal, unseal_apart
-from retrycontract.usecases.calls.check_output import Submitted, is_quick
 from retrycontract.usecases.calls.sweep import index_calls, judge_waiting
 from retrycontract.usecases.counts.keep_count import WorkUsedUpError, charge, refuse_overdrawn
-from retrycontract.usecases.tools.contracts import KEPT_TOGETHER, LEAST_OF_ONE, PinnedContract, pinned
+from retrycontract.usecases.tools.contracts import pinned
 from retrycontract.usecases.tools.register_tool import register_tool
 from tests.bombs import Bomb, known
 from tests.contract.test_admission_hostile import doubled
-from tests.factories import make_agent, make_tool, submit
+from tests.factories import make_agent, make_tool, submit, use_often
 from tests.file_database import all_at_once
 from tests.usecases.conftest import NOON, configure, judge_all, send_and_judge
 from tests.usecases.queue_desk import at
@@ -61,7 +57,7 @@ def test_what_would_take_a_minute_is_cut_off_and_counts_as_a_failed_attempt(sett
 
 def test_a_small_output_is_judged_at_the_door_however_dear_large_ones_are() -> None:
     agent, bomb = make_agent(), known()[1]
-    make_tool(agent, schema=bomb.schema)
+    use_often(make_tool(agent, schema=bomb.schema))
     assert submit(agent, {"a": [1, 2]}).status == "valid"
 
 
@@ -209,34 +205,6 @@ def test_no_writer_waits_while_a_thousand_errors_are_put_in_order_folded_and_wri
     assert within.count("from_json") == 0
 
 
-def test_who_registers_a_tool_compiles_it_so_that_no_attempt_waits_for_that() -> None:
-    done = register_tool(make_agent(), "t", {"properties": {"a": {"type": "string"}}}, now=NOON)
-    contract = pinned(done.tool, done.version, "tool_call")
-    assert contract._compiled is not None
-    assert contract._is_judged_apart is False
-
-
-def test_what_is_used_is_kept_however_many_others_are_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One key's new tools pushed out those of all others, which were compiled anew with each submit."""
-    monkeypatch.setattr("retrycontract.usecases.tools.contracts.KEPT_TOGETHER", 5 * LEAST_OF_ONE)
-    agent, made = make_agent(), []
-    used = register_tool(agent, "used", {"type": "object"}, now=NOON)
-    kept = pinned(used.tool, used.version, "tool_call")
-    for number in range(20):
-        made.append(register_tool(agent, f"t{number}", {"type": "object", "title": f"{number}"}, now=NOON))
-        assert pinned(used.tool, used.version, "tool_call") is kept
-    first = pinned(made[0].tool, made[0].version, "tool_call")
-    assert first._compiled is None, "what nobody used was let go"
-
-
-@pytest.mark.parametrize("bomb", known(), ids=lambda bomb: bomb.name)
-def test_who_sends_a_dear_output_compiles_nothing(bomb: Bomb) -> None:
-    """Of many versions not all are kept compiled: it would hold up the door for what a child judges anyway."""
-    contract = PinnedContract(Tool(name="t", input_schema=bomb.schema))
-    assert not is_quick(Submitted(output=bomb.value, tool_name="t"), contract)
-    assert contract._compiled is None
-
-
 LARGE: dict[str, Any] = {"a": [{"name": f"value {number}"} for number in range(4_000)], "note": "lorem ipsum " * 20_000}
 MANY = 2_000  # values, or characters of what is read as JSON
 
@@ -370,21 +338,3 @@ def test_an_escalation_reads_one_output_of_its_call(settings: Settings) -> None:
     failures = [sql["sql"] for sql in queries if re.search(r"^SELECT .* WHERE .*is_valid", sql["sql"])]
     assert failures
     assert not [sql for sql in failures if '"output"' in sql or '"sealed"' in sql]
-
-
-def test_compiled_versions_are_kept_by_what_they_hold_not_by_number() -> None:
-    """190 patterns hold 3 MB; two thousand such versions, of one agent in minutes, would hold 6 GB."""
-    agent = make_agent()
-
-    def register(number: int) -> ref[PinnedContract]:
-        patterns = {f"p{at}": {"pattern": f"^{number:016}{at:016}[a-z]+$"} for at in range(190)}
-        tool = make_tool(agent, "many", {"type": "object", "properties": patterns})
-        assert tool.current_version is not None
-        return ref(pinned(tool, tool.current_version, "tool_call"))
-
-    kept = [register(number) for number in range(130)]
-    gc.collect()
-    held = [found.holds for each in kept if (found := each()) is not None]
-    assert 0 < len(held) < 130
-    assert sum(held) <= KEPT_TOGETHER
-    assert kept[-1]() is not None

@@ -16,7 +16,7 @@ from retrycontract.usecases.answers.answer_group import GroupAnswer, LeftCall, R
 from retrycontract.usecases.answers.send_answer import send_answer
 from retrycontract.usecases.calls.claim_call import claim_call
 from tests.bombs import known
-from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
+from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit, use_often
 from tests.file_database import all_at_once
 from tests.usecases.conftest import NOON, configure
 
@@ -118,7 +118,7 @@ def test_a_group_is_answered_in_bounded_steps() -> None:
 @pytest.mark.django_db
 def test_what_no_child_can_check_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     bomb, agent = known()[1], make_agent()
-    make_tool(agent, schema=bomb.schema)
+    use_often(make_tool(agent, schema=bomb.schema))
     calls = [make_blocked(agent, output="{", at=NOON) for _ in range(2)]
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     configure(settings, check_memory_mb=334)

@@ -21,7 +21,7 @@ from retrycontract.usecases.answers.send_answer import send_answer, send_held, t
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import expire_overdue
 from tests.bombs import known
-from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
+from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit, use_often
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -213,7 +213,7 @@ def test_a_correction_whose_schema_is_refused_since_an_upgrade_is_told_and_keeps
 
 def test_a_correction_that_no_child_can_check_is_held_until_one_can(mia: User, monkeypatch: pytest.MonkeyPatch) -> None:
     bomb, agent = known()[1], make_agent()
-    make_tool(agent, schema=bomb.schema)
+    use_often(make_tool(agent, schema=bomb.schema))
     call, other, now = make_blocked(agent, output="{"), make_blocked(make_agent("other")), timezone.now()
     sent = send_answer(call.escalations.open().get(), mia, Decision.CORRECTED, now=now, arguments={"a": [1, 2]})
     hold(other, mia, now)

@@ -11,7 +11,7 @@ from pytest_django import Settings
 from retrycontract.contract.outputs import Kind
 from retrycontract.store.models import Tool
 from retrycontract.usecases.calls.judge_attempt import judge_attempt
-from tests.factories import RIGHT, WRONG, make_agent, make_tool, submit
+from tests.factories import RIGHT, WRONG, make_agent, make_tool, submit, use_often
 from tests.usecases.conftest import NOON, configure, judge_all
 from tests.usecases.queue_desk import LEASE, at, claim, fresh, queued
 from tests.usecases.queue_desk import by_a_worker as by_a_worker
@@ -106,7 +106,7 @@ def test_what_is_small_but_much_to_check_is_not_checked_at_the_door(
     configure(settings, judge="auto", door_max_bytes=65_536)
     agent = make_agent()
     union = {"anyOf": [{"type": "integer", "minimum": number} for number in range(alternatives)]}
-    make_tool(agent, schema={"properties": {"numbers": {"items": union}}})
+    use_often(make_tool(agent, schema={"properties": {"numbers": {"items": union}}}))
     attempt = submit(agent, {"numbers": [1] * items})
     assert attempt.is_waiting is is_queued
     judge_all(now=NOON)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 from urllib.parse import unquote
+from weakref import proxy
 
 import re2
 
@@ -84,7 +85,7 @@ class InstancePlace:
     )
 
     def __init__(self, index: SchemaIndex, schemas: tuple[dict[str, Any], ...], *, closes: bool) -> None:
-        self._index = index
+        self._index = proxy(index)  # which holds this one: a circle would be freed only while all threads stand still
         self._children: dict[str | int, InstancePlace] = {}
         self.schemas = schemas
         # Which of the schemas say something of a member by its name, and which of any: of hundreds few do.

@@ -54,6 +54,6 @@ NANOSECONDS: Final[dict[str, float]] = {
     "error": 30_000,
     "step": 5_300,
     "written": 3_000,
-    "compile-node": 45_000,
+    "compile-node": 23_000,
     "compile-pattern-step": 560,
 }

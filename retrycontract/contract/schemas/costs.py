@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
+from weakref import proxy
 
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.schemas.cost_table import NANOSECONDS
@@ -181,7 +182,10 @@ class Combined:
 
 
 class Weigher:
-    """Make the combined places of one schema, each once."""
+    """Make the combined places of one schema, each once.
+
+    They know it weakly: it holds them, and what is held in a circle is freed only while all threads stand still.
+    """
 
     def __init__(self, *, is_modern: bool = True) -> None:
         self.is_modern = is_modern
@@ -193,7 +197,7 @@ class Weigher:
         key = frozenset(starts.items())
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = Combined(self, starts)
+            found = self._known[key] = Combined(proxy(self), starts)
         return found
 
     def close(self, starts: AllWays, kind: str, missed: Container[SchemaPlace] = ()) -> Judged:
@@ -223,7 +227,7 @@ class Weigher:
         for place, ways in met.items():
             rate.add(place.schema, kind, ways.times)
             rate.add_mistakes(place.schema, kind, ways)
-        return Judged(self, met, kind, rate)
+        return Judged(proxy(self), met, kind, rate)
 
 
 @dataclass(slots=True)
@@ -231,6 +235,7 @@ class Weight:
     """Hold what judging by one schema costs; built once for each schema."""
 
     compiling: float  # nanoseconds, once in each process
+    _weigher: Weigher
     _root: Combined
     _telling: Telling = field(default_factory=Telling)
     _looks: int = 0  # at subschemas, for what ends the search; none in old drafts, which lack keywords
@@ -240,13 +245,13 @@ class Weight:
         """Weigh a schema that was admitted."""
         document = read_document(schema)
         if isinstance(document, bool):
-            return cls(0, Combined(Weigher(), {}))
+            return cls(0, weigher := Weigher(), weigher.combine({}))
         # As admission does: the references of published schemas may lead nowhere without it.
         complete(document)
         graph = SchemaGraph(document, draft_of(document))
         # What a keyword refuses must not depend on a draft that lacks it.
         is_modern = graph.draft.name not in OLD and not any("$schema" in place.schema for place in graph.places[1:])
-        root = Weigher(is_modern=is_modern).combine({graph.places[0]: Ways(1, 1, sure=1)})
+        weigher = Weigher(is_modern=is_modern)
         total = 0.0
         for place in graph.places:
             total += NANOSECONDS["compile-node"]
@@ -254,7 +259,8 @@ class Weight:
             patterns += _mapping(place.schema, "patternProperties")
             for pattern in patterns:
                 total += NANOSECONDS["compile-pattern-step"] * pattern_steps(pattern)
-        return cls(total, root, Telling.of(graph), MOST_LOOKS if is_modern else 0)
+        root = weigher.combine({graph.places[0]: Ways(1, 1, sure=1)})
+        return cls(total, weigher, root, Telling.of(graph), MOST_LOOKS if is_modern else 0)
 
     def estimate(
         self, value: Any, *, search: Search = by_length, stop: float = float("inf"), samples: bool = False

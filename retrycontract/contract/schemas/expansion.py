@@ -169,12 +169,16 @@ def _cheap_depth(order: list[SchemaPlace], root: SchemaPlace, size: Mapping[Sche
     tells_names = sum(looked_at.values()) <= MAX_NAMES
     met = dict.fromkeys(order, 0)
     deepest = min(MAX_INSTANCE_DEPTH, max(LEAST_DEPTH, MAX_LOOKS // len(order)))
+    # Most places lead nowhere, and are looked at once.
+    leading = [place for place in order if place.members or place.in_place]
+    ends = {place: size[place] for place in order if not (place.members or place.in_place)}
     for depth in range(deepest + 1):
-        before, met, below = met, {}, dict[SchemaPlace, Below]()
-        for place in order:
+        before, met, below = met, dict(ends), dict[SchemaPlace, Below]()
+        for place in leading:
             found = _below(place, before, tells_names=tells_names)
             for edge in place.in_place:
-                found = found.plus(below[edge.place], _factor(place))
+                if edge.place in below:
+                    found = found.plus(below[edge.place], _factor(place))
             below[place] = found
             # Capped: where recursion takes several ways, the numbers multiply with every level.
             met[place] = min(size[place] + found.most, MAX_EXPANSION + 1)

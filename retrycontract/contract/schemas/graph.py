@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
@@ -68,23 +68,14 @@ class SchemaPlace:
 
     trail: Trail
     schema: dict[str, Any]
-    resource: Resource
-    in_place: list[Edge] = field(default_factory=list)
-    members: dict[str, list[SchemaPlace]] = field(default_factory=dict)  # by the keyword that leads there
+    base: str  # the address of the document, or of a part of it that has an `$id`
+    in_place: Sequence[Edge] = ()
+    members: Mapping[str, Sequence[SchemaPlace]] = field(default_factory=dict)  # by the keyword that leads there
     only_refers: bool = False  # whether all beside its `$ref` is ignored
 
     @property
     def pointer(self) -> str:
         return pointer_of(self.trail)
-
-
-@dataclass(slots=True, eq=False)
-class Resource:
-    """Hold what one base address names: a document, or a part of it that has an `$id`."""
-
-    address: str
-    root: SchemaPlace | None = None
-    anchors: dict[str, SchemaPlace] = field(default_factory=dict)
 
 
 class SchemaGraph:
@@ -95,10 +86,14 @@ class SchemaGraph:
         self.places: list[SchemaPlace] = []
         self.has_references = False
         self._of: dict[int, SchemaPlace] = {}  # by identity of the subschema: the document is a tree of our own
-        self._resources: dict[str, Resource] = {}
+        # By addresses, which places do not lead to: what leads back to itself is freed only when all threads stand
+        # still for it.
+        self._roots: dict[str, SchemaPlace] = {}
+        self._anchors: dict[tuple[str, str], SchemaPlace] = {}
         # A junction for each name of a dynamic anchor: many references times many anchors stay few edges.
         self._dynamic: dict[tuple[str, str | bool], SchemaPlace] = {}
-        self._add(document, None, Resource(""))
+        self._branches: dict[tuple[str, str | bool], list[Edge]] = {}
+        self._add(document, None, "")
         # Places that a reference finds outside the known keywords are appended while this runs.
         for place in self.places:
             for keyword in REFERENCES:
@@ -106,11 +101,11 @@ class SchemaGraph:
                     self.has_references = True
                     target = self._target(place, keyword)
                     if target is not None:
-                        place.in_place.append(Edge(target, keyword))
+                        place.in_place = (*place.in_place, Edge(target, keyword))
 
-    def _add(self, schema: dict[str, Any], trail: Trail, resource: Resource) -> SchemaPlace:
+    def _add(self, schema: dict[str, Any], trail: Trail, base: str) -> SchemaPlace:
         """Add a subschema and everything below it."""
-        top = SchemaPlace(trail, schema, resource)
+        top = SchemaPlace(trail, schema, base)
         waiting = [top]
         for place in waiting:  # grows while it runs
             self._of[id(place.schema)] = place
@@ -119,18 +114,24 @@ class SchemaGraph:
             # Up to draft 7 a `$ref` hides what stands beside it; it stays a place, since
             # another reference may lead to it.
             place.only_refers = self.draft.ref_hides_siblings and isinstance(place.schema.get("$ref"), str)
+            # Most places lead nowhere: they hold no list of their own.
+            in_place, members = list[Edge](), dict[str, list[SchemaPlace]]()
             for keyword, member, child in subschemas(place.schema):
                 found = self._of.get(id(child))
                 if found is None:
                     below: Trail = (place.trail, keyword)
-                    found = SchemaPlace(below if member is None else (below, member), child, place.resource)
+                    found = SchemaPlace(below if member is None else (below, member), child, place.base)
                     waiting.append(found)
                 if place.only_refers or keyword in INERT:
                     continue
                 if keyword in IN_PLACE:
-                    place.in_place.append(Edge(found, keyword=keyword))
+                    in_place.append(Edge(found, keyword=keyword))
                 else:
-                    place.members.setdefault(keyword, []).append(found)
+                    members.setdefault(keyword, []).append(found)
+            if in_place:
+                place.in_place = in_place
+            if members:
+                place.members = members
         return top
 
     def _name(self, place: SchemaPlace) -> None:
@@ -139,51 +140,48 @@ class SchemaGraph:
         if isinstance(identifier, str) and not (self.draft.ref_hides_siblings and "$ref" in schema):
             # Before 2019-09 an `$id` that is a mere fragment was what `$anchor` is now.
             if identifier.startswith("#"):
-                place.resource.anchors.setdefault(identifier[1:], place)
+                self._anchors.setdefault((place.base, identifier[1:]), place)
             else:
                 if place.trail is not None and "$schema" in place.schema:
                     try:
                         draft_of(place.schema)  # an embedded document may speak another draft, but a known one
                     except InvalidSchema as fault:
                         raise InvalidSchema(place.pointer + fault.pointer, fault.reason, fault.code) from fault
-                address = _address(place.resource.address, identifier.removesuffix("#"))
+                address = _address(place.base, identifier.removesuffix("#"))
                 if address is None:
                     reason = f"'{excerpt(identifier)}' is no address."
                     pointer = pointers.join(place.pointer, self.draft.id_keyword)
                     raise InvalidSchema(pointer, reason, SchemaFault.UNCOMPILABLE)
-                place.resource = self._resources.setdefault(address, Resource(address))
-        if place.resource.root is None:
-            place.resource.root = place
+                place.base = address
+        self._roots.setdefault(place.base, place)
         for keyword in ("$anchor", "$dynamicAnchor"):
             name = schema.get(keyword)
             if isinstance(name, str):
-                place.resource.anchors.setdefault(name, place)
+                self._anchors.setdefault((place.base, name), place)
         for keyword in DYNAMIC_ANCHORS.values():
             value = schema.get(keyword)
             if isinstance(value, str | bool):
-                junction = self._dynamic.setdefault((keyword, value), SchemaPlace(place.trail, {}, place.resource))
-                junction.in_place.append(Edge(place, keyword=keyword))
+                branches = self._branches.setdefault((keyword, value), [])
+                branches.append(Edge(place, keyword=keyword))
+                self._dynamic.setdefault((keyword, value), SchemaPlace(place.trail, {}, place.base, branches))
 
     def _target(self, place: SchemaPlace, keyword: str) -> SchemaPlace | None:
         """Find the place that a reference leads to; None for one that leads to nothing worth a visit."""
         reference: str = place.schema[keyword]
-        own = reference.removesuffix("#") == self.draft.uri and self.draft.uri not in self._resources
+        own = reference.removesuffix("#") == self.draft.uri and self.draft.uri not in self._roots
         if own and keyword == "$ref":
             return None  # the draft's own metaschema: the engine carries it, and it is bounded
         uri, _, fragment = reference.partition("#")
-        resource = place.resource
-        if uri:
-            address = _address(resource.address, uri)
-            if address is None or address not in self._resources:
-                reason = (
-                    f"'{excerpt(reference)}' is another document and nothing is ever fetched; copy what it refers to"
-                    " into `$defs` and refer to '#/$defs/…'."
-                )
-                raise InvalidSchema(pointers.join(place.pointer, keyword), reason, SchemaFault.REMOTE_REF)
-            resource = self._resources[address]
+        base = _address(place.base, uri) if uri else place.base
+        if base is None or base not in self._roots:
+            reason = (
+                f"'{excerpt(reference)}' is another document and nothing is ever fetched; copy what it refers to into"
+                " `$defs` and refer to '#/$defs/…'."
+            )
+            raise InvalidSchema(pointers.join(place.pointer, keyword), reason, SchemaFault.REMOTE_REF)
         if DRAFT_OF_REFERENCE.get(keyword, self.draft) is not self.draft:
             return None
-        target = self._find(place, keyword, resource, fragment)
+        target = self._find(place, keyword, base, fragment)
         if target is not None and keyword in DYNAMIC_ANCHORS:
             anchor = DYNAMIC_ANCHORS[keyword]
             name = target.schema.get(anchor)
@@ -191,15 +189,14 @@ class SchemaGraph:
                 return self._dynamic[anchor, name]
         return target
 
-    def _find(self, place: SchemaPlace, keyword: str, resource: Resource, fragment: str) -> SchemaPlace | None:
+    def _find(self, place: SchemaPlace, keyword: str, base: str, fragment: str) -> SchemaPlace | None:
         """Find what a fragment names; None for a boolean schema, which leads nowhere further."""
         if fragment and not fragment.startswith("/"):
-            found: Any = resource.anchors.get(fragment)
+            found: Any = self._anchors.get((base, fragment))
             value: Any = found.schema if found else None
             trail: Trail = None
         else:
-            assert resource.root is not None
-            value, trail = resource.root.schema, resource.root.trail
+            value, trail = self._roots[base].schema, self._roots[base].trail
             try:
                 for step in pointers.tokens(unquote(fragment, errors="strict")):
                     trail = (trail, step)
@@ -216,7 +213,7 @@ class SchemaGraph:
         if known is None:
             # Outside the known keywords the metaschema has not looked yet.
             check_metaschema(value, self.draft, at=pointer_of(trail))
-            known = self._add(value, trail, resource)
+            known = self._add(value, trail, base)
         return known
 
 

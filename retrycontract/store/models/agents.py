@@ -7,12 +7,13 @@ import secrets
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
 
 from django.db import connection, models
-from django.db.models import Case, F, Value, When
+from django.db.models import Case, F, When
 from django.db.models.functions import Greatest
 
-from retrycontract.store.statements import Statement
+from retrycontract.store.statements import Given, Statement
 from retrycontract.store.transactions import note
 
 KEY_PREFIX = "rc"
@@ -38,19 +39,12 @@ class KeyState(StrEnum):
     REVOKED = "revoked"
 
 
-class AgentQuerySet(models.QuerySet["Agent"]):
-    """Find agents, and keep their accounts."""
-
-    def charge(self, agent_id: int, seconds: float, *, per_second: float, most: float, now: datetime) -> None:
-        """Add processor seconds to an account, of which `per_second` are worked off; fewer than none are given back.
-
-        More than `most` is never owed: an account that says so was charged before the clock was set back, and begins
-        anew.
-        """
-        moment, found = now.timestamp(), self.filter(pk=agent_id)
-        from_now = When(work_until__gt=moment + most / per_second, then=Value(moment))
-        begun = Case(from_now, default=Greatest(F("work_until"), Value(moment)))
-        found.update(work_until=begun + seconds / per_second, work_seconds=F("work_seconds") + seconds)
+_FROM_NOW: Final = When(work_until__gt=Given("latest"), then=Given("moment"))
+_BEGUN: Final = Case(
+    _FROM_NOW, default=Greatest(F("work_until"), Given("moment")), output_field=models.FloatField()
+)  # fmt: skip
+CHARGE: Final = {"work_until": _BEGUN + Given("owed"), "work_seconds": F("work_seconds") + Given("seconds")}
+CHARGED = Statement(lambda pk: Agent.objects.filter(pk=pk), "pk")
 
 
 class Agent(models.Model):
@@ -65,13 +59,22 @@ class Agent(models.Model):
     work_seconds = models.FloatField(default=0)  # of processor time, in all
     streamed_at = models.DateTimeField(null=True)  # when a stream that tells of answers last asked, within a minute
 
-    objects = AgentQuerySet.as_manager()
-
     class Meta:
         ordering = ("name", "pk")
 
     def __str__(self) -> str:
         return self.name
+
+    @staticmethod
+    def charge(agent_id: int, seconds: float, *, per_second: float, most: float, now: datetime) -> None:
+        """Add processor seconds to an account, of which `per_second` are worked off; fewer than none are given back.
+
+        More than `most` is never owed: an account that says so was charged before the clock was set back, and begins
+        anew.
+        """
+        moment, latest = now.timestamp(), now.timestamp() + most / per_second
+        owed = seconds / per_second
+        CHARGED.update(CHARGE, pk=agent_id, moment=moment, latest=latest, owed=owed, seconds=seconds)
 
     def lock(self) -> None:
         """Wait until no other transaction holds the agent; on SQLite the only writer is alone already."""

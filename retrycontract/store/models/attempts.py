@@ -113,15 +113,12 @@ def _leasing(count: int) -> tuple[Statement[Attempt], Statement[Attempt]]:
     names = _places([0] * count)
     fresh = Q(state=AttemptState.QUEUED, is_dear=False)
     return (
-        Statement(
-            lambda now, **ids: Attempt.objects.claimable(now).filter(fresh, _among(ids)).order_by(),
-            "now", *names,
-        ),
+        Statement(lambda now, **ids: Attempt.objects.claimable(now).filter(fresh, _among(ids)).order_by(),
+                  "now", *names),
         Statement(
             lambda token, **ids: (
                 Attempt.objects.filter(_among(ids), lease_token=token, state=AttemptState.LEASED)
-                .select_related("call__agent", "call__tool", "call__version")
-                .order_by()
+                .select_related("call__agent", "call__tool", "call__version").order_by()
             ),
             "token", *names,
         ),
@@ -136,7 +133,6 @@ TO_JUDGE = Statement(
     lambda pk: Attempt.objects.filter(pk=pk).select_related("call__agent", "call__tool", "call__version").order_by(),
     "pk",
 )
-
 LEASED_BY = Statement(
     lambda pk, token: Attempt.objects.filter(pk=pk, lease_token=token, state=AttemptState.LEASED), "pk", "token"
 )
@@ -150,6 +146,10 @@ NUMBERED = Statement(
 NEXT_WAITING = Statement(
     lambda call_id, but: Attempt.objects.waiting_in_call().filter(~Q(pk=but), call_id=call_id).order_by("number")[:1],
     "call_id", "but",
+)  # fmt: skip
+NEXT_DEAR: Statement[Any] = Statement(
+    lambda now, agent: Attempt.objects.claimable(now, dear=True).filter(call__agent=agent).values_list("pk")[:1],
+    "now", "agent",
 )  # fmt: skip
 CALL_TO_DECIDE = Statement(
     lambda pk: (

@@ -151,10 +151,10 @@ def is_quick(submitted: Submitted, contract: PinnedContract | None) -> bool:
     value, fault = _value_of(submitted.output)
     if fault is not None:
         is_short = _is_short(submitted.output) or (fault.kind is FaultKind.DEPTH and _is_nearly_all_brackets(value))
-        return is_short and not contract.is_judged_apart
+        return is_short and contract.use()
     estimate = _estimate(contract.weight, value)
     # Compiling comes last: what is dear to judge is judged elsewhere, whatever its schema takes.
-    if estimate.valid > DOOR_SECONDS * SECOND or contract.is_judged_apart:
+    if estimate.valid > DOOR_SECONDS * SECOND or not contract.use():
         return False
     schema = contract.compiled.schema
     return estimate.seconds <= DOOR_SECONDS or (

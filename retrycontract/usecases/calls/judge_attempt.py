@@ -23,7 +23,7 @@ from retrycontract.contract.json_types import WrittenJSON, write_json
 from retrycontract.contract.lifecycle import CallState, Move, Status
 from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Event, Tool
-from retrycontract.store.models.attempts import CALL_TO_DECIDE, LEASED_BY, NEXT_WAITING
+from retrycontract.store.models.attempts import CALL_TO_DECIDE, LEASED_BY, NEXT_DEAR, NEXT_WAITING
 from retrycontract.store.sealing import UnreadableError, unseal_apart
 from retrycontract.store.statements import rewrite
 from retrycontract.store.transactions import write_transaction
@@ -147,9 +147,8 @@ def _finish(
         # The estimate was charged when the attempt came in: only the difference is left, and it may be negative.
         charge(agent_id, checked.cpu_seconds - payload.get("reserved", 0), now=now)
         # One at a time of each agent: whoever was rung for the next one has found this one in hand, and left it.
-        following = Attempt.objects.claimable(now).filter(is_dear=True, call__agent=agent_id).first()
-        if following is not None:
-            ring_after_commit(attempt_id=following.pk, is_dear=True)
+        for (following,) in NEXT_DEAR.tuples(now=now, agent=agent_id):
+            ring_after_commit(attempt_id=following, is_dear=True)
     else:
         note_work(attempt.call.agent_id, checked.cpu_seconds, now=now)
     log_verdict(attempt)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from datetime import datetime
 from time import thread_time
+from typing import Any
 
 from django.conf import settings
 
 from retrycontract.config.logs import follow
 from retrycontract.config.telemetry import span, told, traceparent_of
 from retrycontract.contract.checks.sensitive_places import marks_of
-from retrycontract.contract.json_types import has_at_most, text_of, write_json
 from retrycontract.contract.lifecycle import Budget, CallState, move_unasked
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.store.models import Agent, Attempt, AttemptState, Door, Event, LostRaceError, Tool, ToolVersion
 from retrycontract.store.models.attempts import MAX_API_ERROR, NO_LEASE
-from retrycontract.store.sealing import UnreadableError, seal
+from retrycontract.store.sealing import UnreadableError, seal, write_output
 from retrycontract.store.statements import insert
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.check_output import Checked, Submitted, check_here, estimated_seconds, is_quick
@@ -119,6 +119,8 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
     call = find_call(agent, new) if older is None and (looks_first or is_other) else older
     version = version_for(tool, new, call)
     intake = Intake(agent, new, tool, version, call, now)
+    # Once: of megabytes this takes longer than all else that is done at the door.
+    written = write_output(new.output)
     try:
         contract = pinned(tool, version, new.kind) if tool and version else None
         submitted = Submitted(
@@ -126,21 +128,21 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
             known_tools=() if contract else tuple(Tool.objects.names(agent.namespace)), said=new.generation.said,
         )  # fmt: skip
         intake = replace(intake, new=_with_safe_words(new, contract))
-        may_be_quick = new.kind is not Kind.SOURCE_FILE and _may_be_judged_here(new, version)
+        may_be_quick = new.kind is not Kind.SOURCE_FILE and _may_be_judged_here(new.output, written, version)
         is_dear = not (may_be_quick and is_quick(submitted, contract))
     except (UnreadableError, InvalidSchema):  # the worker tells it, once for each time that it is sent
-        return _queue(intake, is_dear=False, said=new.generation.said)
+        return _queue(intake, written, is_dear=False, said=new.generation.said)
     reserved = estimated_seconds(submitted, contract) if is_dear else 0.0
     if is_dear:
         # Before it is judged, so that of many at once only those are taken in that the account has room for.
         charge(agent.pk, reserved, now=now)
     if is_dear or settings.RETRYCONTRACT.judge == "worker" or has_waiting(call):
-        return _queue(intake, is_dear=is_dear, reserved=reserved, said=new.generation.said)
+        return _queue(intake, written, is_dear=is_dear, reserved=reserved, said=new.generation.said)
     # Before the transaction: on SQLite every writer would wait until the check is done.
     try:
         checked = check_here(submitted, contract)
     except InvalidSchema:  # an earlier release took it: compiling it, which comes only now, tells
-        return _queue(intake, is_dear=False, said=new.generation.said)
+        return _queue(intake, written, is_dear=False, said=new.generation.said)
     note_work(agent.pk, checked.cpu_seconds, now=now)
     return _record(intake, checked)
 
@@ -223,7 +225,7 @@ def _record_unasked(intake: Intake) -> Attempt:
     return attempt
 
 
-def _queue(intake: Intake, *, is_dear: bool, said: str | None, reserved: float = 0) -> Attempt:
+def _queue(intake: Intake, written: bytes, *, is_dear: bool, said: str | None, reserved: float = 0) -> Attempt:
     new, now = intake.new, intake.now
     rejected = new.callback_error
     sealed = seal(
@@ -239,7 +241,7 @@ def _queue(intake: Intake, *, is_dear: bool, said: str | None, reserved: float =
             "request_id": new.request_id,
             "reserved": reserved,
         },
-        beside=write_json(new.output),
+        beside=written,
     )
     with write_transaction():
         call = intake.take_call(may_wait=True)
@@ -273,13 +275,10 @@ def _queue(intake: Intake, *, is_dear: bool, said: str | None, reserved: float =
     return attempt
 
 
-def _may_be_judged_here(new: NewAttempt, version: ToolVersion | None) -> bool:
+def _may_be_judged_here(output: Any, written: bytes, version: ToolVersion | None) -> bool:
     """Tell whether an output is worth a look at what it would cost: not what is large, or has crashed a check."""
     if version is not None and version.quarantined_at is not None:
         return False
-    most = settings.RETRYCONTRACT.door_max_bytes
-    # Of so many values each takes two bytes at least: none of them need be written to know that.
-    if not isinstance(new.output, str) and not has_at_most(most // 2, new.output):
-        return False
     # JSON can write lone surrogates, which UTF-8 refuses: here they are only to be counted.
-    return len(text_of(new.output).encode("utf-8", "surrogatepass")) <= most
+    size = len(output.encode("utf-8", "surrogatepass")) if isinstance(output, str) else len(written)
+    return size <= settings.RETRYCONTRACT.door_max_bytes

@@ -59,10 +59,8 @@ def charge(agent_id: int, seconds: float, *, now: datetime) -> None:
     """Charge an agent at once, as what takes long is."""
     service = settings.RETRYCONTRACT
     with write_turn():
-        Agent.objects.charge(
-            agent_id, seconds, per_second=_worked_off(),
-            most=service.work_burst_seconds + MOST_OWED, now=now,
-        )  # fmt: skip
+        most = service.work_burst_seconds + MOST_OWED
+        Agent.charge(agent_id, seconds, per_second=_worked_off(), most=most, now=now)
 
 
 def note_work(agent_id: int, seconds: float, *, now: datetime) -> None:

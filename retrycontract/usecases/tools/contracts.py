@@ -19,11 +19,16 @@ from retrycontract.contract.tool import Tool as Contract
 from retrycontract.languages import compiler_of, require_compiler
 from retrycontract.store.models import Tool, ToolVersion
 
-# What compiled versions hold of memory goes with the time that compiling them takes: 0.15 MB for each millisecond where
-# patterns are many, 0.25 at most. Versions are kept that take so many seconds together: hundreds of ordinary ones.
+# What compiled versions hold of memory goes with the time that compiling them takes: 0.12 MB for each millisecond of
+# ordinary ones, 0.4 where patterns are many. Versions are kept that take so many seconds together: a thousand ordinary
+# ones.
 KEPT_TOGETHER = 1.5
-LEAST_OF_ONE = 0.001
+LEAST_OF_ONE = 0.0005
+WEIGHING = 0.6  # of that is counted for what is known of the costs: a third of the time, and more objects
 MOST_COMPILING = 0.05  # seconds that all threads of this process may stand still, once for each schema
+# Seconds that each use of a version earns: it is compiled here when it has earned what that takes. Until then, which is
+# at once for ordinary ones, a child process does it, so that nobody stands still for many schemas that are used once.
+EARNED = 0.005
 
 
 def configuration_for(tool_name: str) -> RetryConfiguration:
@@ -75,21 +80,27 @@ class PinnedContract:
         self._compiled: CompiledTool | None = None
         self._index: SchemaIndex | None = None
         self._is_judged_apart: bool | None = None
+        self._earned = 0.0
 
     @property
     def holds(self) -> float:
-        """Give what it takes of the room for compiled versions, in seconds; one judged apart is not compiled."""
-        seconds = self.weight.compiling / SECOND
-        return LEAST_OF_ONE + (seconds if seconds <= MOST_COMPILING else 0)
+        """Give what it takes of the room for versions, in seconds: what is compiled, and what is known of its costs."""
+        # Long patterns may take seconds to compile, and nothing of what is known of the costs.
+        seconds = min(self.weight.compiling / SECOND, MOST_COMPILING)
+        return LEAST_OF_ONE + WEIGHING * seconds + (seconds if self._compiled else 0)
 
-    # Not `functools.cached_property`: in Python 3.11 that has one lock for all contracts, so that whoever compiles one
-    # would keep all others from theirs.
-    @property
-    def is_judged_apart(self) -> bool:
-        """Tell whether compiling the schema, or judging by it, would hold everybody up: only child processes do it."""
+    def use(self) -> bool:
+        """Compile the schema if that is worth while by now, and tell whether this process may judge by it.
+
+        Where compiling or judging would hold everybody up only child processes do it.
+        """
         if self._is_judged_apart is None:
-            self._is_judged_apart = self.weight.compiling > MOST_COMPILING * SECOND or self._is_dear()
-        return self._is_judged_apart
+            self._earned += EARNED
+            seconds = self.weight.compiling / SECOND
+            if self._earned < seconds <= MOST_COMPILING:
+                return False
+            self._is_judged_apart = seconds > MOST_COMPILING or self._is_dear()
+        return not self._is_judged_apart
 
     def _is_dear(self) -> bool:
         try:
@@ -97,18 +108,22 @@ class PinnedContract:
         except DearSchema:
             return True
 
+    # Not `functools.cached_property`: in Python 3.11 that has one lock for all contracts, so that whoever compiles one
+    # would keep all others from theirs.
     @property
     def compiled(self) -> CompiledTool:
         """Give the tool ready to judge; raises DearSchema and InvalidSchema."""
         if self._compiled is None:
             self._compiled = CompiledTool.of(self.declared, compiler_of)
+            _make_room()
         return self._compiled
 
     @property
     def index(self) -> SchemaIndex:
         """Give the index of the schema's places, which the engine has no part in."""
         if self._index is None:
-            self._index = SchemaIndex(self.declared.input_schema)
+            compiled = self._compiled
+            self._index = compiled.schema.index if compiled else SchemaIndex(self.declared.input_schema)
         return self._index
 
 
@@ -128,10 +143,16 @@ def pinned(tool: Tool, version: ToolVersion, kind: str) -> PinnedContract:
         # Used last, it comes last: many new ones push out what nobody has asked for.
         _kept.pop(key, None)
         _kept[key] = found
-        held = 0 if is_kept else sum(contract.holds for contract in _kept.values())
+    if not is_kept:
+        _make_room()
+    return found
+
+
+def _make_room() -> None:
+    with _keeping:
+        held = sum(contract.holds for contract in _kept.values())
         while held > KEPT_TOGETHER:
             held -= _kept.pop(next(iter(_kept))).holds
-    return found
 
 
 def require_compiler_of(declared: Contract) -> None:

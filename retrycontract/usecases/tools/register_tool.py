@@ -107,9 +107,9 @@ def register_tool(
     with _preparing:
         shown = _to_show(agent, name, schema)
     done = _store(agent, name, schema, shown, settings or ToolSettings(), now, door, may_replace, actor)
-    # Compiled in this thread, so that the first attempt need not be: that would hold up all others at the door.
+    # Ordinary ones are compiled in this thread, so that the first attempt need not wait for that.
     with _preparing:
-        _ = pinned(done.tool, done.version, done.tool.kind).is_judged_apart
+        pinned(done.tool, done.version, done.tool.kind).use()
     note_work(agent.pk, thread_time() - begun, now=now)
     return replace(done, warnings=admitted)
 
