@@ -42,7 +42,7 @@ OF_PYTHON: Final = ("mismatch", "refusal", "name", "known-text")
 SHARES: Final = dict.fromkeys(OF_PYTHON, 1.0) | {
     "check": 0.6, "node": 1.3, "leaf": 1.2, "character": 1.25, "searched": 2.0, "written": 1.35,
     "const-node": 0.5, "text": 0.5, "letter": 0.4, "digit-of-text": 1.2, "digit-of-like": 0.7, "far-of-text": 1.4,
-    "number": 1.4, "sign": 1.6, "announced": 0.8, "trial": 0.7, "trials": 0.6, "error": 0.7, "step": 0.55,
+    "number": 1.4, "sign": 1.6, "announced": 0.8, "trial": 0.7, "trials": 0.5, "error": 0.7, "step": 0.55,
     "compile-node": 1.0, "compile-pattern-step": 1.25,
 }  # fmt: skip
 WIDTH: Final = 100  # alternatives

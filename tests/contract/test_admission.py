@@ -176,6 +176,7 @@ ADMITTED: list[tuple[str, Any, Any, Any]] = [
         [None],
         [1],
     ),
+    ("an empty identifier inside", {"type": "array", "items": {"$id": "", "$ref": "#"}}, [[]], [1]),
     (
         "the schema's own address",
         {"$id": "https://x.y/a", "items": {"$ref": "https://x.y/a#/$defs/b"}, "$defs": {"b": NULL}},

@@ -58,6 +58,11 @@ ENDS = {
         {"contains": {"anyOf": [*DEAR["anyOf"], True]}}, {"contains": DEAR}, NUMBERS
     ),
     "the first item that is refused": ({"items": DEAR}, each(DEAR), NUMBERS),
+    "the third that is refused": ({"items": {"anyOf": [{"enum": [-1, -2]}, DEAR]}}, each(DEAR), [-1, -2, *NUMBERS]),
+    "the first member of a pattern": (
+        {"patternProperties": {"^k": DEAR}}, {"patternProperties": {"^k.": DEAR}},
+        {f"k{number}": number for number in NUMBERS},
+    ),
     "the first name that is refused": (
         {"propertyNames": {"anyOf": [{"const": f"n{number}"} for number in range(900)]}},
         {"propertyNames": {"not": {"anyOf": [{"enum": [f"n{number}"]} for number in range(900)]}}},
@@ -77,6 +82,14 @@ NO_ENDS = {
     "a type beside a reference that hides it": (
         {"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"d": DEAR},
          **each({"$ref": "#/definitions/d", "type": "string"})}, each(DEAR), NUMBERS,
+    ),
+    "a pattern that the first name does not match": (
+        {"patternProperties": {"^k": DEAR}}, {"patternProperties": {"^k.": DEAR}},
+        {"x": 1} | {f"k{number}": number for number in NUMBERS},
+    ),
+    "the fourth item that is refused": (
+        {"items": {"anyOf": [{"enum": [-1, -2, -3]}, DEAR]}}, {"items": {"anyOf": [{"enum": [0]}, {"not": DEAR}]}},
+        [-1, -2, -3, *NUMBERS],
     ),
     "a constant in a draft that lacks it": (
         {"$schema": "http://json-schema.org/draft-04/schema#", **each({"const": "x", **DEAR})}, each(DEAR), NUMBERS

@@ -50,7 +50,7 @@ NANOSECONDS: Final[dict[str, float]] = {
     "searched": 400,
     "announced": 60_000,
     "trial": 11_000,
-    "trials": 25_000_000,
+    "trials": 21_000_000,
     "error": 30_000,
     "step": 5_300,
     "written": 3_000,

@@ -19,21 +19,21 @@ from weakref import proxy
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.schemas.cost_table import NANOSECONDS
 from retrycontract.contract.schemas.document import read_document
-from retrycontract.contract.schemas.expansion import UNEVALUATED_FACTOR
 from retrycontract.contract.schemas.graph import UNEVALUATED, SchemaGraph, SchemaPlace
 from retrycontract.contract.schemas.metaschema import draft_of
 from retrycontract.contract.schemas.patterns import pattern_steps
-from retrycontract.contract.schemas.rates import LARGEST, Misses, Rate, Ways, kind_of, refuses, widest
+from retrycontract.contract.schemas.rates import LARGEST, Misses, Rate, Ways, is_sure, kind_of, mapping, refuses, widest
 from retrycontract.contract.schemas.reading_costs import Search, Texts, by_length
 from retrycontract.contract.schemas.telling_costs import Telling
 from retrycontract.contract.schemas.tool_lists import complete
-from retrycontract.contract.schemas.verdicts import MOST_LOOKS, Looks
+from retrycontract.contract.schemas.verdicts import MOST_LOOKS, Looks, fits_plainly
 
 SECOND = 1_000_000_000  # nanoseconds
 MAX_COMBINED = 2_000  # places of one schema that are weighed by kind; names that a model makes up share one
-MANY = 50  # members or items, of which it is worth while to look at the first
+MANY, FIRST = 50, 3  # members or items, of which it is worth while to look at so many
 MAX_SHAPES = 30  # of values of one kind that are told apart at one place
 MAX_WAYS = 20_000  # to subschemas that describe one place; admission allows half of it
+UNEVALUATED_TIMES = 2.6  # the work beside `unevaluated…`, as measured; admission counts it three times
 # Members of a large container that are followed, where only about how much is asked, and of each of such a member.
 SAMPLE, SAMPLE_OF_EACH = 60, 15
 OLD = ("4", "6")  # drafts that lack `const` or `if`
@@ -55,7 +55,7 @@ class Judged:
         self.misses = Misses.of(kind, [place for place, ways in places.items() if not ways.sure])
         self.sought = [(place, child) for place in places for child in place.members.get("contains", ())]
         self.named: dict[Any, list[tuple[Ways, SchemaPlace]]] = {
-            name: [] for place in places for name in _mapping(place.schema, "properties")
+            name: [] for place in places for name in mapping(place.schema, "properties")
         }
         self._onward: list[tuple[str, SchemaPlace, Ways, SchemaPlace]] = []
         for place, ways in places.items():
@@ -105,7 +105,9 @@ class Judged:
         if isinstance(item, dict):
             if self.names is not None:
                 yield from _alike(self.names, list(item), looks)
-            yield from _alike(self.member(None), [item[name] for name in item if name not in self.named], looks)
+            others = [name for name in item if name not in self.named]
+            is_known = bool(others) and self._refuses(others[0], item[others[0]], looks)
+            yield from _alike(self.member(None), [item[name] for name in others], looks, is_known=is_known)
             return
         for position in range(min(self.prefix, len(item))):
             yield self.item(position), (item[position],), False
@@ -125,27 +127,25 @@ class Judged:
             for holder, child in self.sought
         )
 
+    def _refuses(self, name: str, value: Any, looks: Looks) -> bool:
+        """Tell whether a member is known to be refused by a pattern that its name surely matches."""
+        return any(
+            keyword == "patternProperties" and ways.sure and child.trail is not None
+            and fits_plainly(name, str(child.trail[1])) and looks.at(child, value) is False
+            for keyword, _, ways, child in self._onward
+        )  # fmt: skip
+
     def _below(self, keywords: Sequence[str], *, named: str | None = None) -> Combined:
         found = list(self.named.get(named, ()))
         for keyword, place, ways, child in self._onward:
             if keyword in keywords:
-                is_sure = ways.sure and _is_sure(keyword, place.schema, named)
+                judges_all = ways.sure and is_sure(keyword, place.schema, named)
                 onward = Ways(ways.times) if keyword == "contains" else ways
-                found.append((onward if is_sure else onward._replace(sure=0), child))
+                found.append((onward if judges_all else onward._replace(sure=0), child))
         below = dict[SchemaPlace, Ways]()
         for ways, child in found:
             below[child] = below[child].and_also(ways) if child in below else ways
         return self._weigher.combine(below)
-
-
-def _is_sure(keyword: str, schema: dict[str, Any], named: str | None) -> bool:
-    """Tell whether a keyword judges every member or item that it is weighed for."""
-    match keyword:
-        case "additionalProperties":
-            return "patternProperties" not in schema and named not in _mapping(schema, "properties")
-        case "items":
-            return isinstance(schema.get("items"), dict) and "prefixItems" not in schema
-    return keyword == "propertyNames"
 
 
 class TooManyError(Exception):
@@ -217,7 +217,7 @@ class Weigher:
                 rate.refuse(ways)
             else:
                 met[place] = met[place].and_also(ways) if place in met else ways
-                factor = UNEVALUATED_FACTOR if any(keyword in place.schema for keyword in UNEVALUATED) else 1
+                factor = UNEVALUATED_TIMES if any(keyword in place.schema for keyword in UNEVALUATED) else 1
                 keywords = {edge.keyword for edge in place.in_place}
                 onward = {keyword: ways.through(keyword, factor) for keyword in keywords}
                 pending.extend((edge.place, onward[edge.keyword]) for edge in place.in_place)
@@ -256,7 +256,7 @@ class Weight:
         for place in graph.places:
             total += NANOSECONDS["compile-node"]
             patterns = [place.schema["pattern"]] if isinstance(place.schema.get("pattern"), str) else []
-            patterns += _mapping(place.schema, "patternProperties")
+            patterns += mapping(place.schema, "patternProperties")
             for pattern in patterns:
                 total += NANOSECONDS["compile-pattern-step"] * pattern_steps(pattern)
         root = weigher.combine({graph.places[0]: Ways(1, 1, sure=1)})
@@ -372,21 +372,19 @@ def _estimate(
     return Estimate(engine[0] + python + searched.cost(search), explaining)
 
 
-def _alike(combined: Combined, values: Sequence[Any], looks: Looks) -> Iterator[tuple[Combined, Sequence[Any], bool]]:
-    """Divide values in such of one class; where the first is refused, the engine sees no other until it explains."""
+def _alike(
+    combined: Combined, values: Sequence[Any], looks: Looks, *, is_known: bool = False
+) -> Iterator[tuple[Combined, Sequence[Any], bool]]:
+    """Divide values in such of one class; behind one that is refused the engine sees no other until it explains."""
     if not values:
         return
-    is_known = len(values) >= MANY and combined.refuses(values[0], looks)
-    if is_known:
-        yield combined, values[:1], False
-        values = values[1:]
+    seen = int(is_known)
+    if not is_known and len(values) >= MANY:
+        seen = next((at for at, value in enumerate(values[:FIRST], 1) if combined.refuses(value, looks)), 0)
+    yield from ((combined, [value], False) for value in values[:seen])
+    is_known, values = seen > 0, values[seen:]
     if len(classes := set(map(type, values))) == 1:
         yield combined, values, is_known
         return
     for each in classes:
         yield combined, [value for value in values if type(value) is each], is_known
-
-
-def _mapping(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
-    found = schema.get(keyword)
-    return found if isinstance(found, dict) else {}

@@ -280,3 +280,19 @@ def widest(value: Any) -> int:
         elif item.__class__ is float:
             found = max(found, 1)
     return found
+
+
+def is_sure(keyword: str, schema: dict[str, Any], named: str | None) -> bool:
+    """Tell whether a keyword judges every member or item that it is weighed for."""
+    match keyword:
+        case "additionalProperties":
+            return "patternProperties" not in schema and named not in mapping(schema, "properties")
+        case "items":
+            return isinstance(schema.get("items"), dict) and "prefixItems" not in schema
+    return keyword == "propertyNames"
+
+
+def mapping(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
+    """Give what a keyword maps names to; nothing where it is of another kind."""
+    found = schema.get(keyword)
+    return found if isinstance(found, dict) else {}

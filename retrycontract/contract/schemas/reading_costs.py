@@ -32,8 +32,9 @@ TELLING = (
 VERY_LONG = 3_000
 OF_PART = 300  # characters
 # What is known when it comes again takes less: of a text that is ten times as long a character takes 10**0.2 times
-# less, where it repeats itself 10**0.3.
-SAVED, SAVED_OF_SAME, WINDOW = 0.2, 0.3, 8
+# less, where it repeats itself 10**0.3, and 10**0.5 behind so many characters; but never less than one of prose.
+SAVED, SAVED_OF_SAME, SAVED_BEYOND, WINDOW = 0.2, 0.3, 0.2, 8
+HUGE = 100_000
 
 
 def by_length(text: str) -> float:
@@ -54,8 +55,14 @@ def of_long(texts: Sequence[str], search: Search = by_length) -> list[float]:
     sample = "\n".join(parts)
     each = search(sample) / len(sample)
     windows = [sample[at : at + WINDOW] for at in range(0, len(sample), WINDOW // 2)]
-    saved = SAVED_OF_SAME if 2 * len(set(windows)) < len(windows) else SAVED
-    return [each * len(text) * min(1, len(sample) / len(text)) ** saved for text in texts]
+    is_same = 2 * len(set(windows)) < len(windows)
+
+    def of_one(size: int) -> float:
+        rate: float = each * min(1, len(sample) / size) ** (SAVED_OF_SAME if is_same else SAVED)
+        beyond: float = min(1, HUGE / size) ** SAVED_BEYOND if is_same else 1
+        return max(rate * beyond, NANOSECONDS["character"]) * size
+
+    return [of_one(len(text)) for text in texts]
 
 
 def _tells(text: str) -> bool:

@@ -123,6 +123,12 @@ class Looks:
         return _all([self.at(each, value[name]) for name, each in below if name in value])
 
 
+def fits_plainly(text: str, pattern: str) -> bool:
+    """Tell whether a text begins with what is all of a pattern."""
+    found = PLAIN_START.fullmatch(pattern)
+    return found is not None and text.startswith(found[1])
+
+
 def _start(pattern: str) -> str:
     """Give what every text begins with that a pattern matches, as far as it is plain to see."""
     found = PLAIN_START.match(pattern)
