@@ -336,5 +336,5 @@ def test_no_bomb_takes_three_times_what_is_estimated_for_it() -> None:
     print("\n".join(f"{ratio:.3f} {name}" for name, ratio in ratios.items() if not 0.1 <= ratio <= 1))
     print(f"first checks: dearest={max(firsts.values()):.2f} median={median(firsts.values()):.2f}")
     assert {name: ratio for each in (ratios, firsts) for name, ratio in each.items() if ratio > 3} == {}
-    assert within > 0.95 * len(ordered), "too many take less than a third of what is estimated for them"
+    assert within > 0.98 * len(ordered), "too many take less than a third of what is estimated for them"
     assert median(ordered) > 0.5, "the table is from a machine that is not like this one: measure it again"

@@ -56,11 +56,12 @@ def of_long(texts: Sequence[str], search: Search = by_length) -> list[float]:
     each = search(sample) / len(sample)
     windows = [sample[at : at + WINDOW] for at in range(0, len(sample), WINDOW // 2)]
     is_same = 2 * len(set(windows)) < len(windows)
+    least = NANOSECONDS["character"] * (2 if "\\" in sample else 1)  # what is escaped is searched once more
 
     def of_one(size: int) -> float:
         rate: float = each * min(1, len(sample) / size) ** (SAVED_OF_SAME if is_same else SAVED)
         beyond: float = min(1, HUGE / size) ** SAVED_BEYOND if is_same else 1
-        return max(rate * beyond, NANOSECONDS["character"]) * size
+        return max(rate * beyond, least) * size
 
     return [of_one(len(text)) for text in texts]
 
