@@ -160,6 +160,10 @@ def test_a_schema_at_a_limit_is_admitted(schema: Schema) -> None:
 ME: Schema = {"$ref": "#"}
 
 
+def followed(count: int) -> dict[str, Any]:
+    return {f"d{n}": {"properties": {"n": {"$ref": f"#/$defs/d{n + 1}"}}} for n in range(count)}
+
+
 def one_of(*branches: Mapping[str, Any]) -> dict[str, Any]:
     return {"oneOf": [{"properties": dict(each), "required": [*each]} for each in branches]}
 
@@ -169,6 +173,9 @@ def one_of(*branches: Mapping[str, Any]) -> dict[str, Any]:
     [
         ({"items": {"$ref": "#"}}, True),
         ({"properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}}, True),
+        ({"properties": {"next": ME} | {f"x{n}": {"type": "integer"} for n in range(600)}}, True),
+        ({"$ref": "#/$defs/d0", "$defs": followed(600) | {"d600": {}}}, True),
+        ({"$ref": "#/$defs/d0", "$defs": followed(60) | {"d60": ME}}, True),
         ({"anyOf": [{"properties": {"a": {"$ref": "#"}}}, {"type": "string"}]}, True),
         ({"allOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}}]}, False),
         ({"items": {"$ref": "#"}, "contains": {"$ref": "#"}}, False),

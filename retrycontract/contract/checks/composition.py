@@ -59,6 +59,7 @@ OPENERS = ("additionalProperties", "unevaluatedProperties")
 OPEN = frozenset({*OPENERS, "patternProperties"})
 # What `walk` is there to find, or what may lead to it.
 FINDABLE = ("properties", "$ref", "$dynamicRef", "$recursiveRef", "deprecated")
+REST = ("unevaluatedProperties", "unevaluatedItems")
 CONTAINERS = (dict, list, tuple)
 MAX_CLOSURE = 500  # subschemas that describe one place; admission keeps real ones far below
 MAX_PLACES = 2_000  # kept of one schema: names that a model makes up may match any choice of its patterns
@@ -152,6 +153,8 @@ class SchemaIndex:
             node.get("format") == "password" for node in nodes(root)
         )
         self.deprecates_anything = _mentions(root, ("deprecated",))
+        # Whether something is refused for being evaluated by nothing beside it.
+        self.asks_for_rest = any(keyword in node for node in nodes(root) for keyword in REST)
 
     def resolve(self, reference: str) -> Schema | None:
         """Find the target of a local reference, or None."""

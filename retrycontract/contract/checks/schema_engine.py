@@ -25,6 +25,7 @@ from retrycontract.contract.checks.composition import (
 )
 from retrycontract.contract.checks.failure import Failure, subject
 from retrycontract.contract.checks.sensitive_places import sensitive_pointers, without_secret_names
+from retrycontract.contract.checks.unevaluated import settled
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
@@ -198,8 +199,26 @@ class Reader:
 
     def violations(self) -> Iterator[ValidationError]:
         """Yield our errors for all that is wrong."""
-        for error in self._compiled.lister.errors(self._value, self._budget):
+        for error in self._errors():
             yield from self.explain(error)
+
+    def _errors(self) -> Iterator[EngineError]:
+        """List the engine's errors; where a schema refuses what is left over some at a time, to see what that is."""
+        errors = iter(self._compiled.lister.errors(self._value, self._budget))
+        if not self._index.asks_for_rest:
+            yield from errors
+            return
+        spent = None
+        while spent is None:
+            some = list[EngineError]()
+            try:
+                some.extend(islice(errors, 2 * MAX_TOLD))
+            except StepsSpentError as error:
+                spent = error
+            yield from settled(some, self._index)
+            if not some:
+                return
+        raise spent
 
     def explain(self, error: EngineError) -> Iterator[ValidationError]:
         """Yield our errors for one of the engine's; a union yields those of the branch that was meant."""
@@ -211,7 +230,7 @@ class Reader:
         failure = self._failure(error)
         match error.kind:
             case Kind.AnyOf() | Kind.OneOfNotValid():
-                for told in unions.explain(failure, error, self.explain):
+                for told in unions.explain(failure, error, self.explain, partial(settled, index=self._index)):
                     # An author who lowered the union's severity lowered all that is said of it; a
                     # branch may be milder still.
                     yield replace(told, severity=min(told.severity, failure.severity))

@@ -23,9 +23,13 @@ def explain(
     failure: Failure,
     union: EngineError,
     explain_error: Callable[[EngineError], Iterator[ValidationError]],
+    settle: Callable[[Branch], Branch] = lambda branch: branch,
 ) -> Iterator[ValidationError]:
-    """Yield the errors of the branch that was meant by the engine's error of a union, or one that names them all."""
-    branches = union.alternatives()
+    """Yield the errors of the branch that was meant by the engine's error of a union, or one that names them all.
+
+    `settle` leaves out of a branch what its other errors bring about.
+    """
+    branches = [settle(branch) for branch in union.alternatives()]
     depth = len(union.instance_path)  # as the engine counts: it leaves out members with an empty name
     actual = _comparable(type_name(failure.value))
     candidates = [branch for branch in branches if not _refuses_type(branch, depth, actual)]

@@ -97,8 +97,8 @@ def examine(schema: object, *, is_bounded: bool = False) -> Admission:
     apart = [SchemaWarning(fault.pointer, f"{APART} {fault.reason}") for fault in dear]
     shallow = SchemaWarning(
         "",
-        f"Outputs may nest {expansion.cheap_depth} levels: two of its branches look into the same member, "
-        "which doubles the work with every level.",
+        f"Outputs may nest {expansion.cheap_depth} levels: with each level its branches, of which several may look "
+        "into the same member, are held against more.",
     )
     is_shallow = expansion.cheap_depth < MAX_INSTANCE_DEPTH
     warnings = (*apart, *([shallow] if is_shallow else ()), *warnings, *told)[:MAX_WARNINGS]

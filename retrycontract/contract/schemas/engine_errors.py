@@ -21,6 +21,11 @@ def missing(name: str) -> Kind:
     return cast("Kind", _kinds.Required(name))
 
 
+def unevaluated(names: list[str]) -> Kind:
+    """Say which members no subschema has evaluated, as the engine does."""
+    return cast("Kind", _kinds.UnevaluatedProperties(names))
+
+
 def not_among(options: list[Any]) -> Kind:
     """Say what is allowed, as the engine does."""
     return cast("Kind", _kinds.Enum(options))

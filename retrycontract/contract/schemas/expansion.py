@@ -167,21 +167,30 @@ def _cheap_depth(order: list[SchemaPlace], root: SchemaPlace, size: Mapping[Sche
     for place in order:
         looked_at[place] = len(place.members.get("properties", ())) + sum(looked_at[e.place] for e in place.in_place)
     tells_names = sum(looked_at.values()) <= MAX_NAMES
-    met = dict.fromkeys(order, 0)
-    deepest = min(MAX_INSTANCE_DEPTH, max(LEAST_DEPTH, MAX_LOOKS // len(order)))
     # Most places lead nowhere, and are looked at once.
     leading = [place for place in order if place.members or place.in_place]
     ends = {place: size[place] for place in order if not (place.members or place.in_place)}
-    for depth in range(deepest + 1):
-        before, met, below = met, dict(ends), dict[SchemaPlace, Below]()
+
+    def below_each(met: dict[SchemaPlace, int]) -> dict[SchemaPlace, Below]:
+        below = dict[SchemaPlace, Below]()
         for place in leading:
-            found = _below(place, before, tells_names=tells_names)
+            found = _below(place, met, tells_names=tells_names)
             for edge in place.in_place:
                 if edge.place in below:
                     found = found.plus(below[edge.place], _factor(place))
             below[place] = found
-            # Capped: where recursion takes several ways, the numbers multiply with every level.
-            met[place] = min(size[place] + found.most, MAX_EXPANSION + 1)
+        return below
+
+    # Where one subschema alone looks into each member, each level adds no more than it holds, however large it is.
+    is_single = all(found.most <= 1 for found in below_each(dict.fromkeys(order, 1)).values())
+    if is_single and (MAX_INSTANCE_DEPTH + 1) * max(size.values()) <= MAX_EXPANSION:
+        return MAX_INSTANCE_DEPTH
+    met = dict.fromkeys(order, 0)
+    deepest = min(MAX_INSTANCE_DEPTH, max(LEAST_DEPTH, MAX_LOOKS // len(order)))
+    for depth in range(deepest + 1):
+        # Capped: where recursion takes several ways, the numbers multiply with every level.
+        below, before = below_each(met), met
+        met = ends | {place: min(size[place] + below[place].most, MAX_EXPANSION + 1) for place in leading}
         if met[root] > MAX_EXPANSION:
             return max(depth - 1, 0)
         # What does not grow from one level to the next never will.
