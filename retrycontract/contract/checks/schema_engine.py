@@ -208,17 +208,17 @@ class Reader:
         if not self._index.asks_for_rest:
             yield from errors
             return
-        spent = None
-        while spent is None:
-            some = list[EngineError]()
+        while True:
+            some, spent = list[EngineError](), None
             try:
                 some.extend(islice(errors, 2 * MAX_TOLD))
             except StepsSpentError as error:
                 spent = error
             yield from settled(some, self._index)
+            if spent is not None:
+                raise spent
             if not some:
                 return
-        raise spent
 
     def explain(self, error: EngineError) -> Iterator[ValidationError]:
         """Yield our errors for one of the engine's; a union yields those of the branch that was meant."""
