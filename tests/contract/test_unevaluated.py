@@ -128,3 +128,11 @@ def test_whatever_is_refused_is_told() -> None:
         refused += not is_valid
         assert bool(examine_and_redact(value, tool, ValueSanitizer(), tool_name="t").findings.is_valid) <= is_valid
     assert refused > 500
+
+
+def test_what_is_too_much_to_look_at_is_told_as_such() -> None:
+    fields = [{"properties": {f"p{number}": INT}} for number in range(900)]
+    tool = CompiledTool.of(Tool(name="t", input_schema=CLOSED | {"allOf": fields}))
+    value = {f"p{number}": "x" for number in range(40)}
+    (error,) = examine_and_redact(value, tool, ValueSanitizer(), tool_name="t").findings.errors
+    assert "too many mistakes to look at each" in error.message
