@@ -19,6 +19,7 @@ import re2
 from retrycontract.contract import pointers
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.pointers import escape
+from retrycontract.contract.schemas.graph import UNEVALUATED
 
 # Bytes that the automaton of all patterns may take, beyond which nothing matches; they compile to a tenth at most.
 MAX_MEMORY = 256 * 1024 * 1024
@@ -59,7 +60,6 @@ OPENERS = ("additionalProperties", "unevaluatedProperties")
 OPEN = frozenset({*OPENERS, "patternProperties"})
 # What `walk` is there to find, or what may lead to it.
 FINDABLE = ("properties", "$ref", "$dynamicRef", "$recursiveRef", "deprecated")
-REST = ("unevaluatedProperties", "unevaluatedItems")
 CONTAINERS = (dict, list, tuple)
 MAX_CLOSURE = 500  # subschemas that describe one place; admission keeps real ones far below
 MAX_PLACES = 2_000  # kept of one schema: names that a model makes up may match any choice of its patterns
@@ -154,7 +154,7 @@ class SchemaIndex:
         )
         self.deprecates_anything = _mentions(root, ("deprecated",))
         # Whether something is refused for being evaluated by nothing beside it.
-        self.asks_for_rest = any(keyword in node for node in nodes(root) for keyword in REST)
+        self.asks_for_rest = any(keyword in node for node in nodes(root) for keyword in UNEVALUATED)
 
     def resolve(self, reference: str) -> Schema | None:
         """Find the target of a local reference, or None."""
