@@ -69,6 +69,9 @@ TOLD = {
         CLOSED | {"allOf": [N | {"patternProperties": {"^x": INT}}]}, {"n": "5", "xy": 1, "yx": 1},
         {("/n", WRONG), ("/yx", UNKNOWN)},
     ),
+    "below a member without a name": (
+        {"properties": {"": CLOSED | {"allOf": [N]}}}, {"": {"n": "5", "m": 1}}, {("//n", WRONG), ("//m", UNKNOWN)}
+    ),
     "another place": (
         {"properties": {"a": N, "b": CLOSED | {"allOf": [N]}}}, {"a": {"n": "x"}, "b": {"n": 1, "m": 1}},
         {("/a/n", WRONG), ("/b/m", UNKNOWN)},

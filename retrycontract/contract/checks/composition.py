@@ -270,6 +270,15 @@ def lookup(document: Any, path: Iterable[str | int]) -> Any:
     return document
 
 
+def holder_of(document: Any, path: list[str | int], keyword: str) -> Any:
+    """Find the schema that holds a keyword; the engine leaves a member named "" out of its paths."""
+    found = lookup(document, path)
+    if not isinstance(found, dict) or not keyword or keyword in found:
+        return found
+    others = (lookup(document, [*path[:at], "", *path[at:]]) for at in range(1, len(path) + 1))
+    return next((other for other in others if isinstance(other, dict) and keyword in other), found)
+
+
 def is_spelling(key: str, number: int) -> bool:
     """Tell whether a key such as "007" is written in digits and means the number."""
     return key.isascii() and key.isdigit() and key.lstrip("0") == str(number).lstrip("0")

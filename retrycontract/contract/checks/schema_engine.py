@@ -18,6 +18,7 @@ from retrycontract.contract.checks import keywords, unions
 from retrycontract.contract.checks.beside import Beside
 from retrycontract.contract.checks.composition import (
     InstancePlace,
+    holder_of,
     lookup,
     place_of,
     unknown_fields,
@@ -265,15 +266,7 @@ class Reader:
         fails_by_false = isinstance(error.kind, Kind.FalseSchema)
         is_false = fails_by_false and lookup(self._compiled.schema, error.schema_path) is False
         keyword, parent = _keyword(list(error.schema_path), is_false=is_false)
-        found = lookup(self._compiled.schema, parent)
-        # The engine leaves a member named "" out of its paths; the holder of the keyword is found by putting it back.
-        if isinstance(found, dict) and keyword and keyword not in found:
-            others = (
-                lookup(self._compiled.schema, [*parent[:at], "", *parent[at:]]) for at in range(1, len(parent) + 1)
-            )
-            schema = next((other for other in others if isinstance(other, dict) and keyword in other), found)
-        else:
-            schema = found
+        schema = holder_of(self._compiled.schema, parent, keyword)
         if fails_by_false and keyword == "additionalProperties":
             spellings = self._paths.possible_paths(error.instance_path)
             paths = [path for path, value in spellings if isinstance(value, dict)]

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from retrycontract.contract.checks.composition import CONDITIONS, SchemaIndex, lookup
+from retrycontract.contract.checks.composition import CONDITIONS, SchemaIndex, holder_of, lookup
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.schemas.engine_errors import EngineError, Kind, options_of, unevaluated
 
@@ -50,7 +50,7 @@ def _refused_beside(errors: list[EngineError]) -> dict[tuple[Steps, Steps], dict
 
 
 def _without(error: EngineError, refused: dict[Steps, EngineError], index: SchemaIndex) -> Iterator[EngineError]:
-    holder = lookup(index.schema, error.schema_path[:-1])
+    holder = holder_of(index.schema, list(error.schema_path[:-1]), str(error.schema_path[-1]))
     if not isinstance(error.kind, REST) or not refused or not isinstance(holder, dict):
         yield error
         return
