@@ -250,9 +250,23 @@ def _large_numbers(random: Random) -> tuple[Any, Any]:
     return _list_of(test), {"a": [10**digits + number for number in range(random.choice([100, 1_000, 4_000]))]}
 
 
+def _dressed_up(random: Random) -> tuple[Any, Any]:
+    leaf, make = random.choice(LEAVES)
+    test = random.choice(TESTS)([leaf(number) for number in range(20)])
+    values = [make(number) for number in range(random.choice([3, 40, 300]))]
+    whole = {"type": "object", "properties": {"a": {"type": "array", "items": test}, "b": {"type": "integer"}}}
+    return random.choice([
+        (whole, {"a": json.dumps(values)}),
+        (whole, json.dumps({"a": values, "b": "x"})),
+        (whole, {"arguments": {"a": values, "b": "x"}}),
+        (_list_of({"type": "object", "properties": {"v": test}}), {"a": [json.dumps({"v": each}) for each in values]}),
+    ])  # fmt: skip
+
+
 SHAPES = [
     _unique, _property_names, _tree_of_references, _nested_alternatives, _dependent_schemas, _unevaluated,
     _deep_values, _long_strings, _many_properties, _wide_arrays, _large_numbers,
+    _dressed_up,
 ]  # fmt: skip
 
 

@@ -187,7 +187,7 @@ MUTATIONS: Final = (
     Mutation(
         "FR-031",
         "contract/checks/schema_engine.py",
-        "if len(found) < MAX_TOLD:",
+        "if len(found) < most:",
         "if not found:",
     ),
     Mutation(

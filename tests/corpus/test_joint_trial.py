@@ -12,6 +12,7 @@ import pytest
 
 from retrycontract import Tool, ValidationError, ValueSanitizer
 from retrycontract.contract import pointers
+from retrycontract.contract.advice import propose
 from retrycontract.contract.advice.proposals import (
     MAX_ERRORS,
     MAX_NODES,
@@ -136,8 +137,11 @@ def compared(corpus: Corpus, count: int, seed: int) -> Iterator[int]:
         tool = tools[text]
         if tool is not None:
             kept = copy.deepcopy(value)
-            found = schema_engine.violations(tool.schema, value, strict=True, sanitizer=SANITIZER)
-            slowly = OneByOne(tool, value).proposed()
+            alone, index = OneByOne(tool, value), tool.schema.index
+            judge = partial(schema_engine._verdict, tool.schema, strict=True, budget=StepBudget())
+            marked = sensitive_pointers(index, value)
+            found = propose(alone.errors, value, index=index, sanitizer=SANITIZER, judge=judge, marked=marked)
+            slowly = alone.proposed()
             assert [error.to_json() for error in found] == [error.to_json() for error in slowly], value
             assert value == kept
             yield sum(1 for error in found if error.patch)

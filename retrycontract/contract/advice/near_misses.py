@@ -11,7 +11,6 @@ from typing import Any
 from retrycontract.contract import pointers
 from retrycontract.contract.advice.names import did_you_mean, is_slip_of_a_short_name, unmistakable
 from retrycontract.contract.advice.spot import (
-    ABSENT,
     Proposal,
     Spot,
     Step,
@@ -21,12 +20,9 @@ from retrycontract.contract.advice.spot import (
     sole_answer,
 )
 from retrycontract.contract.json_types import type_name
-from retrycontract.contract.outputs.json_text import TOO_LARGE, parse_json
+from retrycontract.contract.outputs.encoded import ABSENT, decoded
+from retrycontract.contract.outputs.json_text import TOO_LARGE
 
-MAX_ENCODED = 8_000  # characters of a string that is tried as JSON; a patch carries far less
-JSON_STARTS = tuple('[{"-0123456789tfnTF')  # a word is told from JSON without parsing it
-LITERALS = ("true", "false", "null", "True", "False")
-LITERAL_STARTS = tuple("tfnTF")
 MAX_DIGITS = 20  # of a number that is read out of a text
 # In half of the world "1.000" is a thousand.
 THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}\.\d\d0\s*")
@@ -58,22 +54,16 @@ def encoded(spot: Spot) -> Iterator[Proposal]:
     is_any_number = isinstance(value, int) and "integer" not in spot.wanted and "number" in spot.wanted
     subject, kind = spot.subject(spot.here), "number" if is_any_number else type_name(value)
     if isinstance(value, dict | list):
-        yield Proposal(patch, f"send {subject} as an {kind}, not as a string that holds JSON")
+        yield Proposal(patch, not_as_text(spot, value))
     elif value is None:
         yield Proposal(patch, f"send {subject} as null, without quotes")
     else:
         yield Proposal(patch, f"send {subject} as {kind}", value)
 
 
-def decoded(text: Any) -> Any:
-    """Read a string as JSON, strictly but for Python's True and False; ABSENT when it is none."""
-    if not isinstance(text, str) or len(text) > MAX_ENCODED:
-        return ABSENT
-    plain = text.strip()
-    if plain[:1] not in JSON_STARTS or (plain[:1] in LITERAL_STARTS and plain not in LITERALS):
-        return ABSENT
-    value, fault = parse_json(plain.lower() if plain in ("True", "False") else plain)
-    return ABSENT if fault else value
+def not_as_text(spot: Spot, held: Any) -> str:
+    """Say what to do where a string holds the array or object that should stand there."""
+    return f"send {spot.subject(spot.here)} as an {type_name(held)}, not as a string that holds JSON"
 
 
 def needless_null(spot: Spot) -> Iterator[Proposal]:
@@ -138,6 +128,8 @@ def level_too_few(spot: Spot) -> Iterator[Proposal]:
         yield Proposal((replaced(here.pointer, [here.value]),), f"send {spot.subject(here)} as an array", [here.value])
     # For an empty text `other_emptiness` proposes {}; wrapped, it would become a value that nobody wrote.
     if spot.container is not None or here.value == "" or isinstance(here.value, dict):
+        return
+    if isinstance(decoded(here.value), dict | list):  # the arguments themselves, or several of them
         return
     # The one property that a tool requires, or has at all.
     required = {str(name) for schema in here.place.schemas for name in schema.get("required", ())}

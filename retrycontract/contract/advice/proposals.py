@@ -10,12 +10,13 @@ from typing import Any
 
 from retrycontract.contract import pointers
 from retrycontract.contract.advice import near_misses
-from retrycontract.contract.advice.spot import ABSENT, Proposal, Spot
+from retrycontract.contract.advice.spot import Proposal, Spot
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.checks.sensitive_places import sensitive_pointers
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.json_types import has_at_most
+from retrycontract.contract.outputs.encoded import ABSENT
 from retrycontract.contract.patches import Operation, Patch, PatchError, apply_patch
 from retrycontract.contract.redaction.previews import elide_middle, visible
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, has_redaction
@@ -341,7 +342,7 @@ def _compatible(patches: dict[int, Patch], trial: PatchTrial) -> tuple[dict[int,
 def _mended(error: ValidationError, spot: Spot, proposal: Proposal, *, may_travel: bool) -> ValidationError:
     """Give an error its patch and its words; an author's hint stays, and what would tell a secret is left out."""
     hint = error.hint
-    if proposal.words is not None and not _is_authors(hint, spot):
+    if proposal.words is not None and not is_authors(hint, spot):
         hint = elide_middle(proposal.words, MAX_HINT)
         if may_travel and proposal.shown is not ABSENT:
             value = json.dumps(proposal.shown, ensure_ascii=False)
@@ -350,7 +351,7 @@ def _mended(error: ValidationError, spot: Spot, proposal: Proposal, *, may_trave
     return replace(error, hint=hint, patch=proposal.patch if may_travel else ())
 
 
-def _is_authors(hint: str | None, spot: Spot) -> bool:
+def is_authors(hint: str | None, spot: Spot) -> bool:
     """Tell a hint that stands in the schema; it was shortened on its way."""
     texts: list[Any] = []
     for schema in (schema for step in spot.steps[-2:] for schema in step.place.schemas):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from retrycontract.contract import pointers
 from retrycontract.contract.checks.composition import InstancePlace, SchemaIndex
+from retrycontract.contract.outputs.encoded import ABSENT
 from retrycontract.contract.patches import Operation, Patch
 from retrycontract.contract.redaction.previews import elide_middle, visible
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
-ABSENT: Final = object()
 MAX_NAME = 80  # characters of a field's name in a hint
 
 

@@ -25,6 +25,7 @@ from retrycontract.contract.checks.composition import (
     walk,
 )
 from retrycontract.contract.checks.failure import Failure, subject
+from retrycontract.contract.checks.readings import errors_within
 from retrycontract.contract.checks.sensitive_places import sensitive_pointers, without_secret_names
 from retrycontract.contract.checks.unevaluated import settled
 from retrycontract.contract.codes import ErrorCode
@@ -80,15 +81,17 @@ def violations(
     # One budget for all trials together, so that they stay bounded whatever their number.
     judge = partial(_verdict, compiled, strict=strict, budget=StepBudget())
     told = propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge, marked=marked)
-    return without_secret_names(told, value, compiled.index, sanitizer, marked=marked)
+    show = partial(_verdict, compiled, strict=strict, budget=StepBudget(), sanitizer=sanitizer)
+    told, within = errors_within(told, value, index=compiled.index, sanitizer=sanitizer, judge=show, bound=bounded)
+    return [*without_secret_names(told, value, compiled.index, sanitizer, marked=marked), *within]
 
 
-def bounded(violations: Iterable[ValidationError]) -> list[ValidationError]:
-    """List the first of them; one more stands for those beyond some thousands, once the verdict is settled."""
+def bounded(violations: Iterable[ValidationError], most: int = MAX_TOLD) -> list[ValidationError]:
+    """List the first of them; one more stands for those beyond so many, once the verdict is settled."""
     found, worst, is_cut = list[ValidationError](), ErrorSeverity.INFO, False
     for violation in violations:
         worst = max(worst, violation.severity)
-        if len(found) < MAX_TOLD:
+        if len(found) < most:
             found.append(violation)
             continue
         # The loop goes on until an error is seen: warnings without end must not make a wrong value valid.
@@ -96,9 +99,7 @@ def bounded(violations: Iterable[ValidationError]) -> list[ValidationError]:
         if worst is ErrorSeverity.ERROR:
             break
     return (
-        [*found, _whole(f"it has more than {MAX_TOLD:,} mistakes, the others are not listed", worst)]
-        if is_cut
-        else found
+        [*found, _whole(f"it has more than {most:,} mistakes, the others are not listed", worst)] if is_cut else found
     )
 
 
@@ -107,14 +108,22 @@ def _whole(reason: str, severity: ErrorSeverity = ErrorSeverity.ERROR) -> Valida
     return ValidationError(code, "", code.template.format(reason=reason), severity)
 
 
-def _verdict(compiled: CompiledSchema, value: Any, *, strict: bool, budget: StepBudget) -> Iterator[ValidationError]:
-    """Judge what a patch would make of a value: JSON that stood in a text may nest deeper than is cheap."""
+def _verdict(
+    compiled: CompiledSchema, value: Any, *, strict: bool, budget: StepBudget, sanitizer: ValueSanitizer = PLAIN
+) -> Iterator[ValidationError]:
+    """Judge what a patch would make of a value: JSON that stood in a text may nest deeper than is cheap.
+
+    Without a sanitiser nothing of it is shown, so that nothing need be hidden or advised.
+    """
     if (fault := depth_fault(value, compiled.max_depth)) is not None:
         yield ValidationError(ErrorCode.INVALID_JSON_SYNTAX, fault.pointer, fault.reason)
     else:
+        is_shown = sanitizer is not PLAIN
+        marked = sensitive_pointers(compiled.index, value) if is_shown else ()
         seen = QuickCheck.of(value, compiled)
-        # Nothing of it is shown, so nothing need be hidden.
-        yield from _violations(compiled, value, seen, strict=strict, sanitizer=PLAIN, budget=budget, advises=False)
+        yield from _violations(
+            compiled, value, seen, strict=strict, sanitizer=sanitizer, budget=budget, advises=is_shown, marked=marked
+        )
 
 
 def _violations(

@@ -12,7 +12,8 @@ from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import partial
+from itertools import islice, starmap
 from typing import Any
 from weakref import proxy
 
@@ -23,8 +24,8 @@ from retrycontract.contract.schemas.graph import UNEVALUATED, SchemaGraph, Schem
 from retrycontract.contract.schemas.metaschema import draft_of
 from retrycontract.contract.schemas.patterns import pattern_steps
 from retrycontract.contract.schemas.rates import LARGEST, Misses, Rate, Ways, is_sure, kind_of, mapping, refuses, widest
-from retrycontract.contract.schemas.reading_costs import Search, Texts, by_length
-from retrycontract.contract.schemas.telling_costs import Telling
+from retrycontract.contract.schemas.reading_costs import Search, Texts, by_length, unsearched
+from retrycontract.contract.schemas.telling_costs import Readings, Telling
 from retrycontract.contract.schemas.tool_lists import complete
 from retrycontract.contract.schemas.verdicts import MOST_LOOKS, Looks, fits_plainly
 
@@ -41,8 +42,6 @@ CONTAINERS = (dict, list, tuple)
 MEMBERS = ("additionalProperties", "unevaluatedProperties", "patternProperties")
 ITEMS = ("items", "additionalItems", "unevaluatedItems", "prefixItems", "contains")
 NUMBERS = frozenset({int, float, bool, type(None)})  # a list of nothing else is passed by, not walked through
-
-
 AllWays = Mapping[SchemaPlace, Ways]
 
 
@@ -297,8 +296,9 @@ def _estimate(
     cost = NANOSECONDS
     container, leaf, number, named, character = (cost[each] for each in ("node", "leaf", "number", "name", "character"))
     texted = cost["known-text"]
-    searched, visits = Texts(), defaultdict[Rate, float](float)
-    pending: list[tuple[Judged, Any, float, bool]] = [(root.of(value), value, 1, False)]
+    searched, readings, visits = Texts(), Readings(), defaultdict[Rate, float](float)
+    readings.add_wrapped(root, value, (judged := root.of(value)).named)
+    pending: list[tuple[Judged, Any, float, bool]] = [(judged, value, 1, False)]
     while pending and engine[0] + python + character * characters <= stop:
         here, item, times, is_beyond = pending.pop()
         rate, is_object = here.rate, isinstance(item, dict)
@@ -309,6 +309,8 @@ def _estimate(
             if isinstance(item, str):
                 characters += times * len(item)
                 searched.add(item, times)
+                if rate.mended:
+                    readings.add(root, item)
             continue
         count = len(item)
         nodes += times * count
@@ -348,6 +350,8 @@ def _estimate(
                     python += of_each * texted
                     characters += of_each * len(member)
                     searched.add(member, of_each)
+                    if below.rate.mended:
+                        readings.add(combined, member)
         if not is_mixed:
             continue
         of_leaf = leaf if is_object or not NUMBERS.issuperset(map(type, item)) else number
@@ -366,9 +370,15 @@ def _estimate(
                 python += of_each * texted * len(some)
                 characters += of_each * sum(map(len, some))
                 searched.add_all(some, of_each)
+                for text in some if below.rate.mended else ():
+                    readings.add(combined, text)
     if pending or engine[0] + python + character * characters > stop:
         return Estimate(engine[0] + python + character * characters, float("inf"))
     explaining = telling.estimate(visits, engine[0] + engine[1], nodes)
+    again = telling.again()
+    estimate = partial(_estimate, search=unsearched, stop=stop, telling=again, looks=looks, samples=samples)
+    if within := sum(each.valid + each.explaining for each in starmap(estimate, readings.values())):
+        explaining += within + again.estimate(visits, engine[0] + engine[1], nodes)  # all is judged anew
     return Estimate(engine[0] + python + searched.cost(search), explaining)
 
 

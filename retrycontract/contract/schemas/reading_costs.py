@@ -42,6 +42,11 @@ def by_length(text: str) -> float:
     return NANOSECONDS["searched"] * len(text)
 
 
+def unsearched(_: str) -> float:
+    """Rate a text that is searched elsewhere."""
+    return 0
+
+
 def of_long(texts: Sequence[str], search: Search = by_length) -> list[float]:
     """Estimate what it takes to search each of some long texts, from what it takes for parts of them."""
     ends = list(accumulate(map(len, texts), initial=0))[1:]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
+from retrycontract.contract.json_types import has_at_most
+from retrycontract.contract.outputs.encoded import decoded
 from retrycontract.contract.schemas.cost_table import NANOSECONDS
 from retrycontract.contract.schemas.document import Trail
 from retrycontract.contract.schemas.expansion import width_of
@@ -18,6 +21,9 @@ STEPS_OF_EACH = 2  # an alternative, and at least one mistake of it
 COMPILING = 100  # steps that the parts of a composition take once
 MOST_MENDED = 100  # mistakes for which it is tried what would mend them; of more none is
 MOST_WRITTEN = 100_000  # mistakes that the engine may have to write at once: else none is told
+MOST_ENCODED, MOST_WITHIN = 100_000, 1_000  # characters of texts that may hold JSON, and nodes of what they hold
+ENCODES = ("[", "{", '"')
+MOST_BESIDE = 8  # members of what arguments are wrapped in
 LISTS = ("anyOf", "oneOf", "allOf")
 DIVIDED = (*LISTS, "patternProperties", "dependentSchemas", "dependencies")
 DEPENDENT = frozenset({"$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"})
@@ -29,6 +35,13 @@ class Telling:
 
     most_nodes: float = float("inf")
     is_divided: bool = True
+    refusal: float = NANOSECONDS["refusal"]
+    most_told: int = MOST_TOLD
+    is_mended: bool = True  # where it is sought what would mend mistakes
+
+    def again(self) -> Telling:
+        """Give how mistakes are told that show once a text is read as the JSON that it holds."""
+        return replace(self, refusal=0, most_told=MOST_MENDED, is_mended=False)
 
     @classmethod
     def of(cls, graph: SchemaGraph) -> Telling:
@@ -43,7 +56,7 @@ class Telling:
         """Estimate what is refused for a second time, for its mistakes, from how often each rate applied."""
         cost = NANOSECONDS
         if nodes > self.most_nodes:
-            return cost["refusal"]
+            return self.refusal
         told = tried = placed = mended = sure = left = 0.0
         for rate, times in visits.items():
             told += times * rate.told
@@ -53,11 +66,46 @@ class Telling:
                 tried += times * rate.tried
                 placed += times * rate.placed
                 left = max(left, _steps_left(rate))
-        trials = min(min(mended, MOST_MENDED) ** 2 * cost["trial"], cost["trials"]) if sure <= MOST_MENDED else 0
-        known = cost["refusal"] + engine + trials + min(told, MOST_TOLD) * cost["error"]
+        trials = (
+            min(min(mended, MOST_MENDED) ** 2 * cost["trial"], cost["trials"])
+            if self.is_mended and sure <= MOST_MENDED
+            else 0
+        )
+        known = self.refusal + engine + trials + min(told, self.most_told) * cost["error"]
         if not self.is_divided:
             return known + min(tried, MOST_WRITTEN) * cost["written"]
         return known + min(STEPS_OF_EACH, left / tried) * placed * cost["step"] if tried else known
+
+
+class Readings:
+    """Gather texts that may hold JSON, and wrappers of arguments: the checks look there for more mistakes."""
+
+    __slots__ = ("_held", "_left")
+
+    def __init__(self) -> None:
+        self._left, self._held = MOST_ENCODED, list[tuple[Any, Any]]()
+
+    def add(self, combined: Any, text: str) -> None:
+        """Add a text that may hold JSON, with what judges its place."""
+        if text.lstrip()[:1] in ENCODES and len(text) <= self._left:
+            self._left -= len(text)
+            self._held.append((combined, text))
+
+    def add_wrapped(self, root: Any, value: Any, names: Collection[str]) -> None:
+        """Add what arguments may be wrapped in, where they are given with no name that a schema knows."""
+        is_wrapper = isinstance(value, dict) and len(value) <= MOST_BESIDE and value.keys().isdisjoint(names)
+        for held in value.values() if is_wrapper else ():
+            if isinstance(held, str):
+                self.add(root, held)
+            elif isinstance(held, dict) and not held.keys().isdisjoint(names):
+                self._held.append((root, held))
+
+    def values(self) -> Iterator[tuple[Any, Any]]:
+        """Give what they hold, each with what judges its place."""
+        for combined, sent in self._held:
+            held = decoded(sent, MOST_ENCODED) if isinstance(sent, str) else sent
+            if isinstance(held, dict | list) and has_at_most(MOST_WITHIN, held):
+                yield combined, held
 
 
 def _steps_left(rate: Rate) -> float:

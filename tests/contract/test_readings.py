@@ -1,0 +1,184 @@
+"""JSON that was sent as a text, and arguments in a wrapper: all that is wrong within is told at once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from retrycontract import RetryContract, Tool
+from retrycontract.contract.checks.failure import Findings
+from retrycontract.contract.checks.readings import MAX_CHARACTERS
+from retrycontract.contract.checks.tool_arguments import check_arguments
+from retrycontract.contract.tool import CompiledTool
+from tests.contract.test_near_misses import SANITIZER
+
+UNIT = {
+    "type": "object", "properties": {"unit": {"enum": ["c", "f"]}, "days": {"type": "integer"}}, "required": ["days"],
+    "additionalProperties": False,
+}  # fmt: skip
+WRONG = {"unit": "k", "dys": 1}
+WITHIN = {"/unit": "VAL-008", "/days": "VAL-001", "/dys": "VAL-005"}  # what is wrong with it
+AS_OBJECT = "send 'o' as an object, not as a string that holds JSON"
+
+
+def holding(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def judged(schema: Any, value: Any) -> Findings:
+    return check_arguments(json.dumps(value), CompiledTool.of(Tool(name="t", input_schema=schema)), SANITIZER)
+
+
+def told(findings: Findings) -> dict[str, str]:
+    return {error.field_path: str(error.error_code.value) for error in findings.errors}
+
+
+def below(place: str, pointers: dict[str, str] = WITHIN) -> dict[str, str]:
+    return {f"{place}{pointer}": code for pointer, code in pointers.items()}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "expected"),
+    [
+        pytest.param(holding(o=UNIT), {"o": WRONG}, {"/o": "VAL-002", **below("/o")}, id="a-field"),
+        pytest.param(
+            holding(o={"anyOf": [UNIT, {"type": "null"}]}), {"o": WRONG}, {"/o": "VAL-002", **below("/o")},
+            id="optional",
+        ),
+        pytest.param(
+            holding(o={"$ref": "#/$defs/U"}) | {"$defs": {"U": UNIT}}, {"o": WRONG}, {"/o": "VAL-002", **below("/o")},
+            id="by-reference",
+        ),
+        pytest.param(
+            holding(o={"type": "array", "items": UNIT}), {"o": [WRONG, {"days": 1}]},
+            {"/o": "VAL-002", **below("/o/0")}, id="a-list",
+        ),
+        pytest.param(holding(o={**UNIT, "type": ["object", "null"]}), {"o": WRONG},
+                     {"/o": "VAL-002", **below("/o")}, id="two-types"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_within_a_text_is_told_beside_the_text(schema: Any, value: Any, expected: dict[str, str]) -> None:
+    sent = {name: json.dumps(held) for name, held in value.items()}
+    findings = judged(schema, sent)
+    assert told(findings) == expected
+    assert all(error.patch == () for error in findings.errors)
+    assert "not as a string that holds JSON" in str(findings.errors[0].hint)
+
+
+def test_the_arguments_may_be_the_text_and_hold_another_one() -> None:
+    findings = judged(holding(o=UNIT, n={"type": "integer"}), json.dumps({"o": json.dumps(WRONG), "n": "x"}))
+    assert told(findings) == {"": "VAL-002", "/o": "VAL-002", "/n": "VAL-002", **below("/o")}
+    hints = {error.field_path: error.hint for error in findings.errors}
+    assert hints[""] == "send the arguments as an object, not as a string that holds JSON"
+    assert hints["/o"] == AS_OBJECT
+
+
+@pytest.mark.parametrize(
+    ("sent", "wrapper"),
+    [
+        pytest.param({"name": "t", "arguments": {"o": WRONG, "n": 1}}, "arguments", id="the-whole-call"),
+        pytest.param({"name": "t", "arguments": json.dumps({"o": WRONG})}, "arguments", id="as-a-text"),
+        pytest.param({"input": {"o": WRONG}}, "input", id="one-field"),
+        pytest.param({"parameters": {"o": json.dumps(WRONG), "n": 2}}, "parameters", id="of-a-text"),
+    ],
+)
+def test_what_is_wrong_within_a_wrapper_is_told_where_it_stands(sent: Any, wrapper: str) -> None:
+    findings = judged(holding(o=UNIT, n={"type": "integer"}), sent)
+    assert below(f"/{wrapper}/o").items() <= told(findings).items()
+    assert [error.hint for error in findings.errors if error.field_path == f"/{wrapper}"] == [
+        f"send the content of '{wrapper}' itself as the arguments"
+    ]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param({"filter": {"unit": "k", "dys": 1}}, id="no-name-that-is-known"),
+        pytest.param({"n": 1, "extra": {"o": WRONG}}, id="beside-a-field-that-is-known"),
+        pytest.param({"a": {"o": WRONG}, "b": {"o": WRONG}}, id="two"),
+        pytest.param({"input": [{"o": WRONG}]}, id="a-list"),
+    ],
+)
+def test_another_unknown_field_is_one_mistake(sent: Any) -> None:
+    findings = judged(holding(o=UNIT, n={"type": "integer"}), sent)
+    assert {error.error_code.value for error in findings.errors} == {"VAL-005"}
+
+
+def test_a_text_in_quotes_twice_is_read_all_the_same() -> None:
+    findings = judged(holding(o=UNIT), {"o": json.dumps(json.dumps(WRONG))})
+    assert told(findings) == {"/o": "VAL-002", **below("/o")}
+    (error,) = judged(holding(o=UNIT), {"o": json.dumps(json.dumps({"days": 1}))}).errors
+    assert error.patch == ({"op": "replace", "path": "/o", "value": {"days": 1}},)
+
+
+def test_each_text_of_a_list_is_looked_into_and_one_that_is_right_is_mended() -> None:
+    texts = [json.dumps(WRONG), json.dumps({"days": 1}), json.dumps({"days": "2"})]
+    findings = judged(holding(o={"type": "array", "items": UNIT}), {"o": texts})
+    assert told(findings) == {
+        "/o/0": "VAL-002", **below("/o/0"), "/o/1": "VAL-002", "/o/2": "VAL-002", "/o/2/days": "VAL-002"
+    }  # fmt: skip
+    assert [error.field_path for error in findings.errors if error.patch] == ["/o/1"]
+
+
+@pytest.mark.parametrize(
+    ("place", "sent"),
+    [
+        pytest.param(
+            {"anyOf": [{"type": "string", "maxLength": 3}, UNIT]}, json.dumps(WRONG), id="where-texts-may-stand"
+        ),
+        pytest.param(UNIT, "{unit: 'k'}", id="no-JSON"),
+        pytest.param(UNIT, json.dumps(WRONG)[:-1], id="cut-off"),
+        pytest.param(UNIT, json.dumps([WRONG]), id="a-list-where-an-object-is-wanted"),
+        pytest.param({"type": "array"}, json.dumps(WRONG), id="an-object-where-a-list-is-wanted"),
+        pytest.param(UNIT, json.dumps(WRONG | {"unit": "k" * MAX_CHARACTERS}), id="too-long"),
+    ],
+)
+def test_other_texts_are_one_mistake(place: Any, sent: str) -> None:
+    (error,) = judged(holding(o=place), {"o": sent}).errors
+    assert error.field_path == "/o"
+    assert "holds JSON" not in str(error.hint)
+
+
+def test_the_only_field_of_a_tool_is_not_filled_with_the_text_of_its_arguments() -> None:
+    findings = judged({**holding(query={"type": "string"}), "required": ["query"]}, json.dumps({"query": 1}))
+    assert told(findings) == {"": "VAL-002", "/query": "VAL-002"}
+    assert findings.errors[0].patch == ()
+
+
+def test_what_an_author_let_pass_as_a_whole_stays_a_warning() -> None:
+    findings = judged(holding(o=UNIT | {"x-severity": "warning"}), {"o": json.dumps(WRONG)})
+    assert findings.is_valid
+    assert told(findings) == {"/o": "VAL-002", **below("/o")}
+
+
+def test_an_authors_hint_stays() -> None:
+    findings = judged(holding(o=UNIT | {"x-hint": "see the manual"}), {"o": json.dumps(WRONG)})
+    assert {error.hint for error in findings.errors if error.field_path == "/o"} == {"see the manual"}
+
+
+def test_a_secret_within_a_text_is_hidden_where_it_will_stand() -> None:
+    secret = "hunter2-" + "two"
+    short = {"type": "string", "maxLength": 3}
+    login = holding(password=short, door=short | {"x-sensitive": True}, gate=short | {"writeOnly": True})
+    findings = judged(holding(login=login), {"login": json.dumps(dict.fromkeys(("password", "door", "gate"), secret))})
+    assert told(findings) == {
+        "/login": "VAL-002",
+        **{f"/login/{name}": "VAL-009" for name in ("password", "door", "gate")},
+    }
+    assert secret not in json.dumps([error.to_json() for error in findings.errors])
+
+
+def test_of_very_many_mistakes_within_a_text_the_first_are_told_and_that_there_are_more() -> None:
+    findings = judged(holding(o={"type": "array", "items": {"type": "integer"}}), {"o": json.dumps(["x"] * 900)})
+    assert len(findings.errors) == 102
+    assert any("more than 100 mistakes" in error.message for error in findings.errors)
+
+
+def test_the_model_reads_all_of_it_in_its_first_answer() -> None:
+    contract = RetryContract([Tool(name="t", input_schema=holding(o=UNIT))])
+    outcome = contract.check("t", "1", {"o": json.dumps(WRONG)})
+    assert outcome.tool_result is not None
+    assert [pointer for pointer in ("/o ", *below("/o")) if pointer not in outcome.tool_result.content] == []
+    assert contract.check("t", "1", {"o": {"unit": "c", "days": 1}}, call_id=outcome.call_id).status == "valid"
