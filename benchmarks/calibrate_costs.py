@@ -43,7 +43,7 @@ SHARES: Final = dict.fromkeys(OF_PYTHON, 1.0) | {
     "check": 0.6, "node": 1.3, "leaf": 1.2, "character": 1.25, "searched": 2.0, "written": 1.35,
     "const-node": 0.5, "text": 0.5, "letter": 0.4, "digit-of-text": 1.2, "digit-of-like": 0.7, "far-of-text": 1.4,
     "number": 1.4, "sign": 1.6, "announced": 0.8, "trial": 0.7, "trials": 0.5, "error": 0.7, "step": 0.55,
-    "compile-node": 1.0, "compile-pattern-step": 1.25,
+    "copied-word": 1.1, "compile-node": 1.0, "compile-pattern-step": 1.25,
 }  # fmt: skip
 WIDTH: Final = 100  # alternatives
 SMALL: Final = list(range(5_000, 7_000))
@@ -167,6 +167,7 @@ def measured() -> dict[str, float]:
         # Of a number whose length is not yet felt.
         "multiple-wide": alternative(lambda number: {"multipleOf": 1e7 + number + 0.1},
                                      [10**300 + number for number in range(200)]) * WORD / (10**300).bit_length(),
+        "multiple-large": alternative(lambda number: {"multipleOf": 2**65 + number}, bigs),
         "pattern": pattern,
         "pattern-character": hard,
         "format": max(at_all for at_all, _ in formats + international),
@@ -194,6 +195,10 @@ def measured() -> dict[str, float]:
     one, five = unseen(words(1)), unseen(words(5))
     letter = (five - one) / 28
     refused = {"propertyNames": {"oneOf": [{"const": f"name {number}"} for number in range(400)]}}
+    large, small = (
+        checking({"properties": {"a": {"items": {"maximum": 0}}}}, {"a": [10**digits + n for n in SMALL]})
+        for digits in (300, 10)
+    )
     found |= {
         "check": check,
         "refusal": checking(few, wrong) - check,
@@ -217,6 +222,7 @@ def measured() -> dict[str, float]:
         "error": (checking(named_texts, numbered(801)) - checking(named_texts, numbered(201))) / 600,
         "step": checking(union, {"a": [5_000 + number for number in range(50)]}) / 50 / 40,
         "written": checking(refused, numbered(240)) / 240 / 400,
+        "copied-word": (large - small) / len(SMALL) * WORD / (10**300).bit_length(),
         "compile-node": seconds(partial(compile_tool, {"anyOf": [{"minimum": n} for n in range(300)]})) / 300,
         "compile-pattern-step": seconds(partial(compile_tool, {"pattern": f"^({'x' * 100}){{1,100}}$"})) / (100 * 100),
     }  # fmt: skip

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from dashboard.navigation import Role, give_role
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.schemas.costs import SECOND
+from retrycontract.contract.schemas.telling_costs import SECOND
 from retrycontract.store.models import Agent, Attempt, Call, Guidance, Tool
 from retrycontract.usecases.answers.give_guidance import give_guidance
 from retrycontract.usecases.calls.continue_call import NewAttempt

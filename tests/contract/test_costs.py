@@ -30,8 +30,9 @@ from retrycontract.contract.outputs.json_text import end_of_value, fault_in
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.schemas.cost_table import YARDSTICK
-from retrycontract.contract.schemas.costs import SECOND, Estimate, Weight
+from retrycontract.contract.schemas.costs import Weight
 from retrycontract.contract.schemas.reading_costs import OF_PART
+from retrycontract.contract.schemas.telling_costs import SECOND, Estimate
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.languages import compiler_of
 from tests.bombs import Bomb, known, seeded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 from string import ascii_letters, printable
 from typing import TYPE_CHECKING, Any
@@ -144,6 +145,7 @@ def test_the_bounds_of_what_is_told_are_those_of_the_checks() -> None:
     assert telling_costs.MOST_WRITTEN == listing.MAX_WRITTEN
     assert (telling_costs.MOST_ENCODED, telling_costs.MOST_WITHIN) == (readings.MAX_CHARACTERS, proposals.MAX_NODES)
     assert len(near_misses.ENVELOPE) + 1 == telling_costs.MOST_BESIDE
+    assert telling_costs.MOST_TRIED == proposals.MAX_JUDGED
     assert (telling_costs.MOST_STEPS, telling_costs.COMPILING) == (parts.MAX_STEPS, parts.COMPILING)
     assert frozenset(parts.DEPENDENT) == telling_costs.DEPENDENT
 
@@ -242,3 +244,31 @@ def test_looking_at_a_value_is_bounded() -> None:
     place = SchemaGraph(document, draft_of(document)).places[0]
     assert looks.at(place, 5) is None
     assert MOST_LOOKS < 12**3
+
+
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        pytest.param({"a": json.dumps(NUMBERS[:40])}, {"a": NUMBERS[:40]}, id="a-text"),
+        pytest.param({"arguments": {"a": NUMBERS[:40]}}, {"a": NUMBERS[:40]}, id="a-wrapper"),
+        pytest.param({"arguments": json.dumps({"a": NUMBERS[:40]})}, {"a": NUMBERS[:40]}, id="a-text-in-a-wrapper"),
+    ],
+)
+def test_what_is_read_out_of_a_text_or_a_wrapper_is_told_as_if_it_was_sent_so(sent: Any, meant: Any) -> None:
+    schema = {"properties": {"a": {"type": "array", "items": DEAR}}}
+    assert told(schema, meant) < told(schema, sent) < 3 * told(schema, meant)
+
+
+def test_alternatives_that_a_length_ends_tell_of_the_members_as_well() -> None:
+    lists, short = [[number] * 3 for number in range(40)], {"type": "array", "maxItems": 1}
+    told_of = [
+        told({"items": {"anyOf": [{**short, **more, "title": f"{number}"} for number in range(20)]}}, lists)
+        for more in ({}, {"items": {"const": -1}})
+    ]
+    assert told_of[1] > 1.5 * told_of[0]
+
+
+def test_a_number_of_hundreds_of_digits_is_written_into_each_mistake() -> None:
+    few, many = ([10**digits + number for number in range(1_000)] for digits in (19, 300))
+    assert told({"items": {"maximum": 0}}, many) > 1.3 * told({"items": {"maximum": 0}}, few)
+    assert judged({"items": {"multipleOf": 2**65 + 1}}, many) == judged({"items": {"multipleOf": 2**65 + 1}}, few)

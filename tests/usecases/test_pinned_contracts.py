@@ -9,8 +9,9 @@ from weakref import ref
 import pytest
 
 from retrycontract.contract.checks.composition import InstancePlace, unknown_fields
-from retrycontract.contract.schemas.costs import SECOND, Combined, Judged
+from retrycontract.contract.schemas.costs import Combined, Judged
 from retrycontract.contract.schemas.graph import SchemaPlace
+from retrycontract.contract.schemas.telling_costs import SECOND
 from retrycontract.contract.tool import Tool
 from retrycontract.usecases.calls.check_output import Submitted, is_quick
 from retrycontract.usecases.tools.contracts import EARNED, KEPT_TOGETHER, LEAST_OF_ONE, PinnedContract, pinned

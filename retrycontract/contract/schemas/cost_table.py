@@ -24,6 +24,7 @@ NANOSECONDS: Final[dict[str, float]] = {
     "multiple": 7,
     "multiple-fraction": 1_000,
     "multiple-wide": 1_600,
+    "multiple-large": 300,
     "pattern": 19,
     "pattern-character": 2,
     "format": 110,
@@ -54,6 +55,7 @@ NANOSECONDS: Final[dict[str, float]] = {
     "error": 30_000,
     "step": 5_300,
     "written": 3_000,
+    "copied-word": 2_200,
     "compile-node": 23_000,
     "compile-pattern-step": 560,
 }

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice, starmap
+from itertools import islice
 from typing import Any
 from weakref import proxy
 
@@ -25,11 +25,10 @@ from retrycontract.contract.schemas.metaschema import draft_of
 from retrycontract.contract.schemas.patterns import pattern_steps
 from retrycontract.contract.schemas.rates import LARGEST, Misses, Rate, Ways, is_sure, kind_of, mapping, refuses, widest
 from retrycontract.contract.schemas.reading_costs import Search, Texts, by_length, unsearched
-from retrycontract.contract.schemas.telling_costs import Readings, Telling
+from retrycontract.contract.schemas.telling_costs import Estimate, Readings, Telling
 from retrycontract.contract.schemas.tool_lists import complete
 from retrycontract.contract.schemas.verdicts import MOST_LOOKS, Looks, fits_plainly
 
-SECOND = 1_000_000_000  # nanoseconds
 MAX_COMBINED = 2_000  # places of one schema that are weighed by kind; names that a model makes up share one
 MANY, FIRST = 50, 3  # members or items, of which it is worth while to look at so many
 MAX_SHAPES = 30  # of values of one kind that are told apart at one place
@@ -213,7 +212,7 @@ class Weigher:
                 schema = place.schema if self.is_modern else {"type": place.schema.get("type")}
                 refused[place] = not place.only_refers and (place in missed or refuses(schema, kind))
             if refused[place]:
-                rate.refuse(ways)
+                rate.refuse(ways, is_missed=place in missed and bool(place.members))
             else:
                 met[place] = met[place].and_also(ways) if place in met else ways
                 factor = UNEVALUATED_TIMES if any(keyword in place.schema for keyword in UNEVALUATED) else 1
@@ -271,31 +270,17 @@ class Weight:
         not take longer.
         """
         with suppress(TooManyError):  # places are combined while a value is followed
-            looks = Looks(self._looks)
-            return _estimate(self._root, value, search, stop, self._telling, looks, samples=samples)
+            return _estimate(self._root, value, search, stop, self._telling, Looks(self._looks), samples=samples)
         return Estimate(float("inf"), float("inf"))
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """Hold nanoseconds: until it is known whether a value is valid, and what telling its mistakes adds at most."""
-
-    valid: float
-    explaining: float
-
-    @property
-    def seconds(self) -> float:
-        return (self.valid + self.explaining) / SECOND
 
 
 def _estimate(
     root: Combined, value: Any, search: Search, stop: float, telling: Telling, looks: Looks, *, samples: bool
 ) -> Estimate:
     # What the engine does until it has found a mistake, and what it does beyond to find them all.
-    engine, python, characters, nodes = [0.0, 0.0], NANOSECONDS["check"], 0.0, 1.0
-    cost = NANOSECONDS
-    container, leaf, number, named, character = (cost[each] for each in ("node", "leaf", "number", "name", "character"))
-    texted = cost["known-text"]
+    engine, python, characters, nodes, copied = [0.0, 0.0], NANOSECONDS["check"], 0.0, 1.0, 0.0
+    names = ("node", "leaf", "number", "name", "character", "known-text")
+    container, leaf, number, named, character, texted = map(NANOSECONDS.__getitem__, names)
     searched, readings, visits = Texts(), Readings(), defaultdict[Rate, float](float)
     readings.add_wrapped(root, value, (judged := root.of(value)).named)
     pending: list[tuple[Judged, Any, float, bool]] = [(judged, value, 1, False)]
@@ -320,6 +305,8 @@ def _estimate(
             python += times * count * least  # none of them need be seen
             break
         engine[is_beyond] += times * (rate.fixed + rate.member * count)
+        if rate.missed is not None:
+            visits[rate.missed] += times * count
         if (rate.wide or rate.pair) and (largest := widest(item)):
             engine[is_beyond] += times * rate.wide
             if largest > LARGEST:
@@ -362,6 +349,7 @@ def _estimate(
                 pending.extend((below, each, of_each, goes_beyond) for each in some)
                 continue
             visits[below.rate] += of_each * len(some)
+            copied += of_each * below.rate.copied(some)
             engine[goes_beyond] += of_each * below.rate.scalars(some)
             if combined is here.names:
                 continue
@@ -374,10 +362,10 @@ def _estimate(
                     readings.add(combined, text)
     if pending or engine[0] + python + character * characters > stop:
         return Estimate(engine[0] + python + character * characters, float("inf"))
-    explaining = telling.estimate(visits, engine[0] + engine[1], nodes)
+    explaining = telling.estimate(visits, engine[0] + engine[1], nodes) + copied * NANOSECONDS["copied-word"]
     again = telling.again()
     estimate = partial(_estimate, search=unsearched, stop=stop, telling=again, looks=looks, samples=samples)
-    if within := sum(each.valid + each.explaining for each in starmap(estimate, readings.values())):
+    if within := readings.cost(estimate):
         explaining += within + again.estimate(visits, engine[0] + engine[1], nodes)  # all is judged anew
     return Estimate(engine[0] + python + searched.cost(search), explaining)
 

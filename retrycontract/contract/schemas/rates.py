@@ -35,6 +35,7 @@ HARMLESS = frozenset(
 LIMITS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 INTERNATIONAL = ("idn-hostname", "idn-email")  # formats whose characters are looked up one by one
 WORD = 128  # bits of a number up to which its length costs little
+MOST_COPIED = 10_000  # mistakes of alternatives into which a number is written
 LARGEST = 2**63 - 1  # the engine holds larger numbers, and those with a fraction, as text, and compares them so
 
 
@@ -146,22 +147,30 @@ class Rate:
     compositions: float = 0  # whose parts these are
     mended: float = 0  # mistakes for which a patch may be sought
     sure: float = 0  # mistakes that there are for certain
+    missed: Rate | None = None  # what each member may add to the mistakes of alternatives that end before they see it
 
-    def refuse(self, ways: Ways) -> None:
-        """Add a subschema that refuses the kind at once, and so ends the search below it."""
+    def refuse(self, ways: Ways, *, is_missed: bool = False) -> None:
+        """Add a subschema that refuses the kind at once, and so ends the search below it.
+
+        One `is_missed` refuses a value for its length or a name: of its members it is told all the same what is wrong.
+        """
         self.fixed += ways.times * NANOSECONDS["mismatch"]
         self.told += ways.told
         self.mended += ways.told
-        self._try(ways)
+        self.add_tried(ways)
         self.sure += bool(ways.sure)
+        if is_missed:
+            self.missed = self.missed or Rate()
+            self.missed.add_tried(ways)
 
-    def _try(self, ways: Ways) -> None:
+    def add_tried(self, ways: Ways) -> None:
+        """Add what may be tried for a mistake of a union."""
         self.tried += ways.tried
         self.placed += ways.placed
 
     def add_mistakes(self, schema: dict[str, Any], kind: str, ways: Ways) -> None:
         """Add what a subschema that does not refuse the kind at once may have against a value."""
-        self._try(ways)
+        self.add_tried(ways)
         if ways.told or ways.tried:
             self.compositions += sum(keyword in schema for keyword in COMPOSITIONS)
         if ways.told and not (schema.keys() <= HARMLESS):
@@ -186,9 +195,11 @@ class Rate:
                 self.narrow += times * large
                 self.wide += times * cost["limit-wide"] * len(limits)
                 if (divisor := schema.get("multipleOf")) is not None:
-                    is_fraction = divisor.__class__ is float
-                    self.narrow += times * cost["multiple-fraction" if is_fraction else "multiple"]
-                    self.wide += times * cost["multiple-wide" if is_fraction else "const-wide"]
+                    if divisor.__class__ is float:
+                        self.narrow += times * cost["multiple-fraction"]
+                        self.wide += times * cost["multiple-wide"]
+                    else:  # by a whole number the longest is divided as soon as any
+                        self.fixed += times * cost["multiple-large" if divisor > LARGEST else "multiple"]
             case "string":
                 if "pattern" in schema:
                     self.fixed += times * cost["pattern"]
@@ -241,6 +252,13 @@ class Rate:
         if value.__class__ is str:
             return self.fixed + self.character * len(value)
         return self.fixed + (self.wide * _words(value) if is_wide(value) else self.narrow)
+
+    def copied(self, values: Sequence[Any]) -> float:
+        """Count the words of large numbers that are written into mistakes, told or not, as the first of many tells."""
+        first = values[0]
+        if first.__class__ is not int or not is_wide(first):
+            return 0
+        return _words(first) * len(values) * (self.told + min(self.tried, MOST_COPIED / len(values)))
 
     def scalars(self, values: Sequence[Any]) -> float:
         """Give the cost of many values of one kind without members: each wide number by its length."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from retrycontract.contract.json_types import has_at_most
-from retrycontract.contract.outputs.encoded import decoded
+from retrycontract.contract.outputs.encoded import MAX_ENCODED, decoded
 from retrycontract.contract.schemas.cost_table import NANOSECONDS
 from retrycontract.contract.schemas.document import Trail
 from retrycontract.contract.schemas.expansion import width_of
 from retrycontract.contract.schemas.graph import SchemaGraph, SchemaPlace
 from retrycontract.contract.schemas.rates import Rate
 
+SECOND = 1_000_000_000  # nanoseconds
 # As the checks bound them; tests hold these to the bounds there.
 MOST_TOLD = 1_001  # mistakes of one output
 MOST_STEPS = 10_000  # alternatives and their mistakes, looked at one by one
@@ -22,11 +23,24 @@ COMPILING = 100  # steps that the parts of a composition take once
 MOST_MENDED = 100  # mistakes for which it is tried what would mend them; of more none is
 MOST_WRITTEN = 100_000  # mistakes that the engine may have to write at once: else none is told
 MOST_ENCODED, MOST_WITHIN = 100_000, 1_000  # characters of texts that may hold JSON, and nodes of what they hold
+MOST_TRIED = 1_000  # mistakes that are told anew to try what would mend others
 ENCODES = ("[", "{", '"')
 MOST_BESIDE = 8  # members of what arguments are wrapped in
 LISTS = ("anyOf", "oneOf", "allOf")
 DIVIDED = (*LISTS, "patternProperties", "dependentSchemas", "dependencies")
 DEPENDENT = frozenset({"$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"})
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Hold nanoseconds: until it is known whether a value is valid, and what telling its mistakes adds at most."""
+
+    valid: float
+    explaining: float
+
+    @property
+    def seconds(self) -> float:
+        return (self.valid + self.explaining) / SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +114,21 @@ class Readings:
             elif isinstance(held, dict) and not held.keys().isdisjoint(names):
                 self._held.append((root, held))
 
-    def values(self) -> Iterator[tuple[Any, Any]]:
-        """Give what they hold, each with what judges its place."""
-        for combined, sent in self._held:
+    def cost(self, judge: Callable[[Any, Any], Estimate]) -> float:
+        """Estimate what it takes to tell what is wrong within, and to try whether what they hold is all that was meant.
+
+        `judge` estimates a value for a place.
+        """
+        count, told, tried = len(self._held), 0.0, 0.0
+        for combined, sent in self._held if count <= MOST_MENDED else ():
             held = decoded(sent, MOST_ENCODED) if isinstance(sent, str) else sent
-            if isinstance(held, dict | list) and has_at_most(MOST_WITHIN, held):
-                yield combined, held
+            if not isinstance(held, dict | list):
+                continue
+            estimate, is_told = judge(combined, held), has_at_most(MOST_WITHIN, held)
+            each = estimate.valid + (estimate.explaining if is_told else 0)
+            told += each if is_told else 0
+            tried += each if not isinstance(sent, str) or len(sent) <= MAX_ENCODED else 0
+        return told + tried * min(1, MOST_TRIED / count**2) if count else 0
 
 
 def _steps_left(rate: Rate) -> float:

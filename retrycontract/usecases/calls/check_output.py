@@ -18,8 +18,9 @@ from retrycontract.contract.json_types import read_written
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.json_text import HAS_VALUE, JsonFault, depth_fault, read_json, with_zeros
-from retrycontract.contract.schemas.costs import SECOND, Estimate, Weight
+from retrycontract.contract.schemas.costs import Weight
 from retrycontract.contract.schemas.reading_costs import of_long
+from retrycontract.contract.schemas.telling_costs import SECOND, Estimate
 from retrycontract.contract.tool import Tool
 from retrycontract.usecases.tools.contracts import PinnedContract, sanitizer
 

@@ -13,7 +13,8 @@ from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.source_code import declared_language
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.admission import DearSchema
-from retrycontract.contract.schemas.costs import SECOND, Weight
+from retrycontract.contract.schemas.costs import Weight
+from retrycontract.contract.schemas.telling_costs import SECOND
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tool import Tool as Contract
 from retrycontract.languages import compiler_of, require_compiler
