@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import regex
 
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, visible
+from tests.contract.test_costs import steps
 
 SANITIZER = ValueSanitizer()
 ROOTED = ValueSanitizer(RetryConfiguration(project_roots=(".", "/home/ana/project", "D:\\work")))
@@ -197,6 +199,21 @@ def test_paths_at_both_ends_of_a_long_text_are_relative() -> None:
 def test_the_end_of_a_long_url_is_no_path() -> None:
     shown = SANITIZER.preview("https://example.org/?p=" + "y," * 50_000 + "/home/ana/z.py")
     assert shown.endswith(',/home/ana/z.py" (truncated)')
+
+
+@pytest.mark.parametrize("path", ["/home/ana/x ", "C:\\Users\\ana\\x ", "'/tmp/x',", "://"])
+def test_of_a_text_of_paths_those_are_made_relative_that_are_shown(path: str) -> None:
+    short, long = (partial(SANITIZER.preview, path * (size // len(path))) for size in (1_200, 9_000))
+    assert steps(long) < 2 * steps(short)
+    assert "ana" not in long()
+
+
+def test_a_path_is_cut_nowhere_where_its_beginning_counts() -> None:
+    deep = "/home/ana/" + "d/" * 400 + "x.py"
+    for before, behind in (("y " * 3_000, ""), ("", " y" * 3_000), ("y:" * 3_000, ""), ("y " * 290, " y" * 3_000)):
+        shown = SANITIZER.preview(f"{before}{deep}{behind}")
+        assert "ana" not in shown
+        assert "/home" not in shown
 
 
 @pytest.mark.parametrize("secret", ["sk_live_" + "51HqLyjWDarjtT1zdp7dcXYZ", "password=" + "x1y2z3w4" * 40])

@@ -182,6 +182,10 @@ def _half_flag(text: str, start: int) -> int:
 _PATHS = re2.compile(
     r"[A-Za-z][A-Za-z0-9+.-]+://\S*|(?:^|[\s\"'`(\[{<>=,:;|])((?:/|[A-Za-z]:[\\/]|\\\\)[^\s\"'`<>|;,:]+)"
 )
+# Over none of these a path goes on.
+_NO_PATH = regex.compile(r"[ \t\n\f\r\"'`<>|;,]|(?<![A-Za-z]):")
+# Paths are sought in so many previews' lengths at either end of a long text: in more, where near ones left little.
+NEAR_ENDS, ENDS = 6, 40
 _BOUNDARIES = " \t\r\n\"'`([{<>=,:;|"
 # A text without any of these is one path or one word.
 _BREAKS = frozenset("\"'`<>|;,:=([{ \t\n\v\f\r")
@@ -223,6 +227,25 @@ def relativize(text: str, roots: Iterable[str] = ()) -> str:
             pieces += (text[position:start], "…")
             position = start + cut
     return "".join([*pieces, text[position:]]) if pieces else text
+
+
+def relativize_ends(text: str, limit: int, roots: Iterable[str] = ()) -> str:
+    """Make paths relative as `relativize` does; of a long text where its ends are shown, `limit` characters in all."""
+    for ends in (NEAR_ENDS, ENDS):
+        window = limit * ends
+        if len(text) <= 2 * window or is_url(text):  # whose end alone would look like a path
+            break
+        first, last = window, len(text) - window
+        if ends < ENDS:
+            before = [each.end() for each in _NO_PATH.finditer(text, window // 2, window)]
+            behind = _NO_PATH.search(text, last, last + window // 2)
+            if not before or not behind:
+                continue
+            first, last = before[-1], behind.end()
+        head, tail = relativize(text[:first], roots), relativize(text[last:], roots)
+        if ends == ENDS or min(len(head), len(tail)) > limit + LONGEST_MARK:
+            return head + text[first:last] + tail
+    return relativize(text, roots)
 
 
 def _left_out(path: str) -> int:

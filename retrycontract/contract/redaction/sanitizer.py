@@ -15,9 +15,8 @@ from retrycontract.contract.redaction.previews import (
     ELLIPSIS,
     elide_middle,
     fit,
-    is_url,
     quote,
-    relativize,
+    relativize_ends,
     render_number,
     visible,
 )
@@ -29,8 +28,6 @@ __all__ = ["ValueSanitizer", "elide_middle", "has_redaction", "visible"]
 
 # A container's preview may be this many times as long as a string's.
 CONTAINER_SHARE = 4
-# Paths are sought in this many previews' lengths at either end of a long text.
-ENDS = 40
 # Characters of a long text, next to what is kept of it, that are read as well: so many to make up for marks that
 # are shorter, and as many again that are left out then, since a secret that is cut in two is not recognised.
 MARGIN = 6_000
@@ -175,13 +172,9 @@ class ValueSanitizer:
         return quote(self._relative(text), self._limit)
 
     def _relative(self, text: str) -> str:
-        """Make paths relative; of a long text only the two ends, which are all that a preview shows."""
         if not self._configuration.relativize_paths:
             return text
-        roots, window = self._configuration.project_roots, self._limit * ENDS
-        if len(text) <= 2 * window or is_url(text):  # whose end alone would look like a path
-            return relativize(text, roots)
-        return relativize(text[:window], roots) + text[window:-window] + relativize(text[-window:], roots)
+        return relativize_ends(text, self._limit, self._configuration.project_roots)
 
     def _render(self, value: Any) -> str:
         """Write a bounded value as JSON; the depth is bounded, so that this may call itself."""
