@@ -80,6 +80,8 @@ def test_the_arguments_may_be_the_text_and_hold_another_one() -> None:
     [
         pytest.param({"name": "t", "arguments": {"o": WRONG, "n": 1}}, "arguments", id="the-whole-call"),
         pytest.param({"name": "t", "arguments": json.dumps({"o": WRONG})}, "arguments", id="as-a-text"),
+        pytest.param({"type": [{"x": 1}], "arguments": {"o": WRONG}}, "arguments", id="beside-a-list"),
+        pytest.param({"function": {"o": WRONG}, "arguments": {"o": WRONG}}, "arguments", id="beside-another-object"),
         pytest.param({"input": {"o": WRONG}}, "input", id="one-field"),
         pytest.param({"parameters": {"o": json.dumps(WRONG), "n": 2}}, "parameters", id="of-a-text"),
     ],
@@ -87,9 +89,8 @@ def test_the_arguments_may_be_the_text_and_hold_another_one() -> None:
 def test_what_is_wrong_within_a_wrapper_is_told_where_it_stands(sent: Any, wrapper: str) -> None:
     findings = judged(holding(o=UNIT, n={"type": "integer"}), sent)
     assert below(f"/{wrapper}/o").items() <= told(findings).items()
-    assert [error.hint for error in findings.errors if error.field_path == f"/{wrapper}"] == [
-        f"send the content of '{wrapper}' itself as the arguments"
-    ]
+    hint = f"send the content of '{wrapper}' itself as the arguments"
+    assert [error.field_path for error in findings.errors if error.hint == hint] == [f"/{wrapper}"]
 
 
 @pytest.mark.parametrize(

@@ -234,21 +234,31 @@ def _objects_in(container: Step | None) -> Iterator[Step]:
 
 def wrapped(spot: Spot) -> Iterator[Proposal]:
     """Propose the content of a wrapper that the schema does not know, such as {"arguments": {…}}."""
-    container = spot.container
-    keys = container.undeclared if container else ()
-    # A declared field beside the wrapper would be lost: the patch puts the content in the place of the whole object.
-    if container is None or not keys or len(keys) < len(container.value):
+    container, inner = spot.container, within_wrapper(spot)
+    if container is None or inner is None:
         return
-    # An envelope's other members say who is called.
-    names = [key for key in keys if key not in ENVELOPE] if len(keys) > 1 else keys
-    inner = container.child(names[0]) if len(names) == 1 else None
-    if inner is None:
-        return
-    words = f"send the content of {spot.subject(inner)} itself as {spot.subject(container)}"
+    words = out_of_wrapper(spot, inner)
     if isinstance(inner.value, dict):
         yield Proposal((moved(inner.pointer, container.pointer),), words)
     elif isinstance(content := decoded(inner.value), dict):
         yield Proposal((replaced(container.pointer, content),), words)
+
+
+def within_wrapper(spot: Spot) -> Step | None:
+    """Give what a wrapper around a place holds, if what stands around it may be one."""
+    container = spot.container
+    keys = container.undeclared if container else ()
+    # A declared field beside the wrapper would be lost: the patch puts the content in the place of the whole object.
+    if container is None or not keys or len(keys) < len(container.value):
+        return None
+    # An envelope's other members say who is called.
+    names = [key for key in keys if key not in ENVELOPE] if len(keys) > 1 else keys
+    return container.child(names[0]) if len(names) == 1 else None
+
+
+def out_of_wrapper(spot: Spot, inner: Step) -> str:
+    """Say what to do with what a wrapper holds."""
+    return f"send the content of {spot.subject(inner)} itself as {spot.subject(spot.steps[-2])}"
 
 
 def not_enclosed(spot: Spot) -> Iterator[Proposal]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.advice.near_misses import not_as_text, wrapped
+from retrycontract.contract.advice.near_misses import not_as_text, out_of_wrapper, within_wrapper
 from retrycontract.contract.advice.proposals import MAX_ERRORS, MAX_NODES, is_authors
 from retrycontract.contract.advice.spot import Spot, replaced
 from retrycontract.contract.checks.composition import SchemaIndex
@@ -20,7 +20,7 @@ from retrycontract.contract.patches import Operation, apply_patch
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 MAX_LAYERS = 3  # of texts within texts
-MAX_CHARACTERS = 100_000  # of a text that is read
+MAX_CHARACTERS = 100_000  # of all texts that are read
 Judge = Callable[[Any], Iterable[ValidationError]]
 Bound = Callable[[Iterable[ValidationError], int], list[ValidationError]]
 
@@ -39,21 +39,25 @@ class Meant:
     words: str
 
     @classmethod
-    def of(cls, error: ValidationError, spot: Spot) -> Meant | None:
-        """Read what stands where a mistake is, as what should stand there; None for all that is merely wrong."""
+    def of(cls, error: ValidationError, spot: Spot, most: int) -> Meant | None:
+        """Read what stands where a mistake is, as what should stand there; None for all that is merely wrong.
+
+        A text is read if it has so many characters at `most`.
+        """
         here, container, pointer = spot.here, spot.container, error.field_path
-        held = decoded(here.value, MAX_CHARACTERS) if isinstance(here.value, str) else here.value
+        held = decoded(here.value, most) if isinstance(here.value, str) else here.value
         if not isinstance(held, dict | list):
             return None
         if error.error_code is not ErrorCode.UNKNOWN_FIELD:
             is_meant = held is not here.value and type_name(held) in spot.wanted and "string" not in spot.wanted
             change, words = replaced(here.pointer, held), not_as_text(spot, held)
             return cls(change, pointer, pointer, error.severity, words) if is_meant else None
-        words = next((str(proposal.words) for proposal in wrapped(spot)), "")
+        inner = within_wrapper(spot)
         # The whole call, or a wrapper of its arguments.
-        if container is None or container.pointer or not words or container.place.declared.isdisjoint(held):
+        is_inner = inner is not None and inner.pointer == here.pointer and isinstance(held, dict)
+        if container is None or container.pointer or not is_inner or container.place.declared.isdisjoint(held):
             return None
-        return cls(replaced(pointers.ROOT, held), pointers.ROOT, pointer, error.severity, words)
+        return cls(replaced(pointers.ROOT, held), pointers.ROOT, pointer, error.severity, out_of_wrapper(spot, here))
 
     def tells(self, error: ValidationError) -> bool:
         """Say whether a mistake is of what was read."""
@@ -80,13 +84,14 @@ def errors_within(
     These carry no patch, for their pointers lead to where nothing stands so far. `judge` yields what is wrong with
     another value, of which `bound` takes so many, and says so.
     """
-    told, readings = list(errors), dict[str, Meant]()
+    told, readings, left = list(errors), dict[str, Meant](), MAX_CHARACTERS
     for position, error in enumerate(errors if len(errors) <= MAX_ERRORS else ()):
         # Where a patch would mend it nothing more is wrong.
         spot = None if error.patch else Spot.find(value, index, error.field_path, sanitizer)
-        reading = Meant.of(error, spot) if spot else None
+        reading = Meant.of(error, spot, left) if spot else None
         if spot is None or reading is None:
             continue
+        left -= len(spot.here.value) if isinstance(spot.here.value, str) else 0
         if not is_authors(error.hint, spot):
             told[position] = replace(error, hint=reading.words)
         readings.setdefault(reading.found_at, reading)
