@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from retrycontract.contract.advice import near_misses, proposals
+from retrycontract.contract.advice import proposals
 from retrycontract.contract.checks import readings, schema_engine
 from retrycontract.contract.explaining import listing, parts
 from retrycontract.contract.schemas import telling_costs
@@ -144,7 +144,6 @@ def test_the_bounds_of_what_is_told_are_those_of_the_checks() -> None:
     assert telling_costs.MOST_MENDED == proposals.MAX_ERRORS
     assert telling_costs.MOST_WRITTEN == listing.MAX_WRITTEN
     assert (telling_costs.MOST_ENCODED, telling_costs.MOST_WITHIN) == (readings.MAX_CHARACTERS, proposals.MAX_NODES)
-    assert len(near_misses.ENVELOPE) + 1 == telling_costs.MOST_BESIDE
     assert telling_costs.MOST_TRIED == proposals.MAX_JUDGED
     assert (telling_costs.MOST_STEPS, telling_costs.COMPILING) == (parts.MAX_STEPS, parts.COMPILING)
     assert frozenset(parts.DEPENDENT) == telling_costs.DEPENDENT

@@ -9,7 +9,7 @@ import pytest
 
 from retrycontract import RetryContract, Tool
 from retrycontract.contract.checks.failure import Findings
-from retrycontract.contract.checks.readings import MAX_CHARACTERS
+from retrycontract.contract.checks.readings import MAX_CHARACTERS, NOT_LOOKED_INTO
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.tool import CompiledTool
 from tests.contract.test_near_misses import SANITIZER
@@ -83,14 +83,24 @@ def test_the_arguments_may_be_the_text_and_hold_another_one() -> None:
         pytest.param({"type": [{"x": 1}], "arguments": {"o": WRONG}}, "arguments", id="beside-a-list"),
         pytest.param({"function": {"o": WRONG}, "arguments": {"o": WRONG}}, "arguments", id="beside-another-object"),
         pytest.param({"input": {"o": WRONG}}, "input", id="one-field"),
+        pytest.param(
+            {"id": "c", "type": "function", "function": {"name": "t", "arguments": json.dumps({"o": WRONG})}},
+            "function/arguments",
+            id="as-openai-writes-it",
+        ),
+        pytest.param({"functionCall": {"name": "t", "args": {"o": WRONG}}}, "functionCall/args", id="as-gemini-does"),
+        pytest.param({"type": "tool_use", "id": "c", "name": "t", "input": {"o": WRONG}}, "input", id="as-claude-does"),
+        pytest.param({"tool_calls": [{"name": "t", "arguments": {"o": WRONG}}]}, "tool_calls/0/arguments", id="a-list"),
+        pytest.param({"arguments": {"arguments": {"o": WRONG}}}, "arguments/arguments", id="twice"),
+        pytest.param({"recipient_name": "functions.t", "parameters": {"o": WRONG}}, "parameters", id="of-two-names"),
         pytest.param({"parameters": {"o": json.dumps(WRONG), "n": 2}}, "parameters", id="of-a-text"),
     ],
 )
 def test_what_is_wrong_within_a_wrapper_is_told_where_it_stands(sent: Any, wrapper: str) -> None:
     findings = judged(holding(o=UNIT, n={"type": "integer"}), sent)
     assert below(f"/{wrapper}/o").items() <= told(findings).items()
-    hint = f"send the content of '{wrapper}' itself as the arguments"
-    assert [error.field_path for error in findings.errors if error.hint == hint] == [f"/{wrapper}"]
+    hints = {error.hint for error in findings.errors if error.field_path.count("/") == 1}
+    assert hints == {f"send the content of '{wrapper.rpartition('/')[2]}' itself as the arguments"}
 
 
 @pytest.mark.parametrize(
@@ -99,12 +109,56 @@ def test_what_is_wrong_within_a_wrapper_is_told_where_it_stands(sent: Any, wrapp
         pytest.param({"filter": {"unit": "k", "dys": 1}}, id="no-name-that-is-known"),
         pytest.param({"n": 1, "extra": {"o": WRONG}}, id="beside-a-field-that-is-known"),
         pytest.param({"a": {"o": WRONG}, "b": {"o": WRONG}}, id="two"),
-        pytest.param({"input": [{"o": WRONG}]}, id="a-list"),
+        pytest.param({"input": [{"o": WRONG}] * 2}, id="a-list"),
+        pytest.param({"note": {"arguments": 1, "text": "x"}}, id="of-two-fields"),
     ],
 )
 def test_another_unknown_field_is_one_mistake(sent: Any) -> None:
     findings = judged(holding(o=UNIT, n={"type": "integer"}), sent)
     assert {error.error_code.value for error in findings.errors} == {"VAL-005"}
+
+
+def test_a_tool_whose_fields_are_called_as_those_of_a_call_is_told_alike() -> None:
+    user = holding(name={"type": "string"}, age={"type": "integer"}) | {"required": ["name", "age"]}
+    findings = judged(user, {"name": "t", "arguments": {"name": "Bob", "age": "x"}})
+    assert told(findings) == {"/arguments": "VAL-005", "/arguments/age": "VAL-002", "/age": "VAL-001"}
+    right = judged(user, {"name": "t", "arguments": {"name": "Bob", "age": 3}}).errors
+    assert [error.patch for error in right] == [({"op": "move", "from": "/arguments", "path": ""},)] * 2
+    findings = judged(user, {"name": "Bob", "arguments": {"age": 3}})
+    assert not any(error.patch for error in findings.errors), "the name would be lost"
+
+
+def test_a_field_that_nobody_declared_is_told_within_a_wrapper_too() -> None:
+    findings = judged(holding(path={"type": "string"}), {"name": "t", "arguments": {"file_path": "/a"}})
+    hints = {error.field_path: error.hint for error in findings.errors}
+    assert hints["/arguments"] == "send the content of 'arguments' itself as the arguments"
+    assert hints["/arguments/file_path"] == "rename 'file_path' to 'path'"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        '{"unit": "k", "dys": 1,}',
+        "{'unit': 'k', 'dys': 1}",
+        '```json\n{"unit": "k", "dys": 1}\n```',
+        "\ufeff%s",
+        "%s\n\nDone.",
+    ],
+)
+def test_a_text_with_slips_is_looked_into_as_an_output_is(sent: str) -> None:
+    findings = judged(holding(o=UNIT), {"o": sent.replace("%s", json.dumps(WRONG))})
+    assert told(findings) == {"/o": "VAL-002", **below("/o")}
+    assert findings.errors[0].hint == AS_OBJECT
+
+
+def test_an_alternative_that_was_not_meant_may_take_a_text() -> None:
+    kinds = [
+        holding(kind={"const": "text"}, body={"type": "string"}),
+        holding(kind={"const": "units"}, body={"type": "array", "items": UNIT}),
+    ]
+    schema = holding(o={"anyOf": [{**kind, "required": ["kind", "body"]} for kind in kinds]})
+    findings = judged(schema, {"o": {"kind": "units", "body": json.dumps([WRONG])}})
+    assert told(findings) == {"/o/body": "VAL-002", **below("/o/body/0")}
 
 
 def test_a_text_in_quotes_twice_is_read_all_the_same() -> None:
@@ -129,7 +183,7 @@ def test_each_text_of_a_list_is_looked_into_and_one_that_is_right_is_mended() ->
         pytest.param(
             {"anyOf": [{"type": "string", "maxLength": 3}, UNIT]}, json.dumps(WRONG), id="where-texts-may-stand"
         ),
-        pytest.param(UNIT, "{unit: 'k'}", id="no-JSON"),
+        pytest.param(UNIT, "see {unit}", id="no-JSON"),
         pytest.param(UNIT, json.dumps(WRONG)[:-1], id="cut-off"),
         pytest.param(UNIT, json.dumps([WRONG]), id="a-list-where-an-object-is-wanted"),
         pytest.param({"type": "array"}, json.dumps(WRONG), id="an-object-where-a-list-is-wanted"),
@@ -174,7 +228,12 @@ def test_a_secret_within_a_text_is_hidden_where_it_will_stand() -> None:
 def test_of_very_many_mistakes_within_a_text_the_first_are_told_and_that_there_are_more() -> None:
     findings = judged(holding(o={"type": "array", "items": {"type": "integer"}}), {"o": json.dumps(["x"] * 900)})
     assert len(findings.errors) == 102
-    assert any("more than 100 mistakes" in error.message for error in findings.errors)
+    assert [error.field_path for error in findings.errors if "more than 100 mistakes" in error.message] == ["/o"]
+
+
+def test_a_text_that_holds_too_much_is_said_not_to_be_looked_into() -> None:
+    (error,) = judged(holding(o={"type": "array", "items": UNIT}), {"o": json.dumps([WRONG] * 500)}).errors
+    assert error.hint == f"{AS_OBJECT.replace('an object', 'an array')}; {NOT_LOOKED_INTO}"
 
 
 def test_the_model_reads_all_of_it_in_its_first_answer() -> None:

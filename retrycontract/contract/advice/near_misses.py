@@ -22,6 +22,7 @@ from retrycontract.contract.advice.spot import (
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.outputs.encoded import ABSENT, decoded
 from retrycontract.contract.outputs.json_text import TOO_LARGE
+from retrycontract.contract.outputs.wrappers import Wrapped, unwrap
 
 MAX_DIGITS = 20  # of a number that is read out of a text
 # In half of the world "1.000" is a thousand.
@@ -169,7 +170,6 @@ def other_emptiness(spot: Spot) -> Iterator[Proposal]:
             yield Proposal((replaced(spot.here.pointer, empty),), words, empty)
 
 
-ENVELOPE = ("name", "tool", "tool_name", "function", "type", "id", "call_id")  # beside the arguments of a whole call
 MAX_KEYS = 20  # unknown fields of one object; where there are more, another tool was meant
 
 
@@ -234,31 +234,31 @@ def _objects_in(container: Step | None) -> Iterator[Step]:
 
 def wrapped(spot: Spot) -> Iterator[Proposal]:
     """Propose the content of a wrapper that the schema does not know, such as {"arguments": {…}}."""
-    container, inner = spot.container, within_wrapper(spot)
-    if container is None or inner is None:
+    container, found = spot.container, unwrapped(spot)
+    if container is None or found is None:
         return
-    words = out_of_wrapper(spot, inner)
-    if isinstance(inner.value, dict):
-        yield Proposal((moved(inner.pointer, container.pointer),), words)
-    elif isinstance(content := decoded(inner.value), dict):
-        yield Proposal((replaced(container.pointer, content),), words)
+    change = replaced(container.pointer, found.content)
+    if not found.is_read:
+        change = moved(_inner(container, found), container.pointer)
+    yield Proposal((change,), out_of_wrapper(spot, container, found))
 
 
-def within_wrapper(spot: Spot) -> Step | None:
-    """Give what a wrapper around a place holds, if what stands around it may be one."""
+def unwrapped(spot: Spot) -> Wrapped | None:
+    """Find what the object around a place wraps, if it is a wrapper."""
     container = spot.container
-    keys = container.undeclared if container else ()
-    # A declared field beside the wrapper would be lost: the patch puts the content in the place of the whole object.
-    if container is None or not keys or len(keys) < len(container.value):
+    if container is None or not isinstance(container.value, dict):
         return None
-    # An envelope's other members say who is called.
-    names = [key for key in keys if key not in ENVELOPE] if len(keys) > 1 else keys
-    return container.child(names[0]) if len(names) == 1 else None
+    return unwrap(container.value, container.place.declared, container.place.declares)
 
 
-def out_of_wrapper(spot: Spot, inner: Step) -> str:
+def out_of_wrapper(spot: Spot, container: Step, found: Wrapped) -> str:
     """Say what to do with what a wrapper holds."""
-    return f"send the content of {spot.subject(inner)} itself as {spot.subject(spot.steps[-2])}"
+    name = spot.name(pointers.label(_inner(container, found)))
+    return f"send the content of '{name}' itself as {spot.subject(container)}"
+
+
+def _inner(container: Step, found: Wrapped) -> str:
+    return pointers.join(container.pointer, *found.way)
 
 
 def not_enclosed(spot: Spot) -> Iterator[Proposal]:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.advice.near_misses import not_as_text, out_of_wrapper, within_wrapper
+from retrycontract.contract.advice.near_misses import not_as_text, out_of_wrapper, unwrapped
 from retrycontract.contract.advice.proposals import MAX_ERRORS, MAX_NODES, is_authors
 from retrycontract.contract.advice.spot import Spot, replaced
 from retrycontract.contract.checks.composition import SchemaIndex
+from retrycontract.contract.checks.reading import read_output
 from retrycontract.contract.checks.sensitive_places import without_secret_names
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import has_at_most, type_name
-from retrycontract.contract.outputs.encoded import decoded
+from retrycontract.contract.outputs.encoded import ABSENT, decoded
+from retrycontract.contract.outputs.json_text import read_json
 from retrycontract.contract.patches import Operation, apply_patch
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
+NOT_LOOKED_INTO = "what it holds was not looked into"
 MAX_LAYERS = 3  # of texts within texts
-MAX_CHARACTERS = 100_000  # of all texts that are read
+MAX_CHARACTERS, MAX_SLIPPED = 100_000, 2_000  # of all texts that are read, and of one that is read past its slips
+STARTS, BLANKS = ("{", "[", "```"), " \t\r\n\ufeff\u00a0"
 Judge = Callable[[Any], Iterable[ValidationError]]
 Bound = Callable[[Iterable[ValidationError], int], list[ValidationError]]
 
@@ -29,7 +33,8 @@ Bound = Callable[[Iterable[ValidationError], int], list[ValidationError]]
 class Meant:
     """Hold what a mistake stands for: a value for the place of another one, in which more may be wrong.
 
-    Its own mistakes are `found_at` one pointer, and told as `told_at` another one: where their values were sent.
+    Its own mistakes are `found_at` one pointer, and told as `told_at` another one: where their values were sent. Of the
+    mistakes at the pointers that it `covers` its words say all that is to do.
     """
 
     change: Operation
@@ -37,6 +42,7 @@ class Meant:
     told_at: str
     severity: ErrorSeverity
     words: str
+    covers: frozenset[str]
 
     @classmethod
     def of(cls, error: ValidationError, spot: Spot, most: int) -> Meant | None:
@@ -44,20 +50,33 @@ class Meant:
 
         A text is read if it has so many characters at `most`.
         """
-        here, container, pointer = spot.here, spot.container, error.field_path
-        held = decoded(here.value, most) if isinstance(here.value, str) else here.value
-        if not isinstance(held, dict | list):
+        if error.error_code is ErrorCode.UNKNOWN_FIELD:
+            return cls._within_wrapper(error, spot)
+        here, pointer = spot.here, error.field_path
+        held = _held(here.value, most) if isinstance(here.value, str) else None
+        # Of a union some alternative may take a text; a mistake of the type says that the one that was meant does not.
+        takes_text = "string" in spot.wanted and error.error_code is not ErrorCode.TYPE_MISMATCH
+        if not isinstance(held, dict | list) or type_name(held) not in spot.wanted or takes_text:
             return None
-        if error.error_code is not ErrorCode.UNKNOWN_FIELD:
-            is_meant = held is not here.value and type_name(held) in spot.wanted and "string" not in spot.wanted
-            change, words = replaced(here.pointer, held), not_as_text(spot, held)
-            return cls(change, pointer, pointer, error.severity, words) if is_meant else None
-        inner = within_wrapper(spot)
-        # The whole call, or a wrapper of its arguments.
-        is_inner = inner is not None and inner.pointer == here.pointer and isinstance(held, dict)
-        if container is None or container.pointer or not is_inner or container.place.declared.isdisjoint(held):
+        words = not_as_text(spot, held)
+        return cls(replaced(here.pointer, held), pointer, pointer, error.severity, words, frozenset({pointer}))
+
+    @classmethod
+    def _within_wrapper(cls, error: ValidationError, spot: Spot) -> Meant | None:
+        """Read the whole call, or a wrapper of its arguments, from the field that holds them."""
+        container, found = spot.container, unwrapped(spot)
+        if container is None or container.pointer or found is None or found.way[0] != spot.key:
             return None
-        return cls(replaced(pointers.ROOT, held), pointers.ROOT, pointer, error.severity, out_of_wrapper(spot, here))
+        # What else stands around them is to go, and what they hold is not missing.
+        around = frozenset(pointers.join(pointers.ROOT, name) for name in (*container.value, *found.content))
+        told_at = pointers.join(pointers.ROOT, *found.way)
+        words, change = out_of_wrapper(spot, container, found), replaced(pointers.ROOT, found.content)
+        return cls(change, pointers.ROOT, told_at, error.severity, words, around)
+
+    def explains(self, error: ValidationError) -> bool:
+        """Say whether its words are the better hint for a mistake."""
+        is_of_fields = error.error_code in (ErrorCode.UNKNOWN_FIELD, ErrorCode.REQUIRED_FIELD_MISSING)
+        return error.field_path in self.covers and (is_of_fields or self.found_at == self.told_at)
 
     def tells(self, error: ValidationError) -> bool:
         """Say whether a mistake is of what was read."""
@@ -84,19 +103,18 @@ def errors_within(
     These carry no patch, for their pointers lead to where nothing stands so far. `judge` yields what is wrong with
     another value, of which `bound` takes so many, and says so.
     """
-    told, readings, left = list(errors), dict[str, Meant](), MAX_CHARACTERS
-    for position, error in enumerate(errors if len(errors) <= MAX_ERRORS else ()):
+    readings, left = dict[str, Meant](), MAX_CHARACTERS
+    for error in errors if len(errors) <= MAX_ERRORS else ():
         # Where a patch would mend it nothing more is wrong.
         spot = None if error.patch else Spot.find(value, index, error.field_path, sanitizer)
-        reading = Meant.of(error, spot, left) if spot else None
-        if spot is None or reading is None:
-            continue
-        left -= len(spot.here.value) if isinstance(spot.here.value, str) else 0
-        if not is_authors(error.hint, spot):
-            told[position] = replace(error, hint=reading.words)
-        readings.setdefault(reading.found_at, reading)
+        if spot is not None and (reading := Meant.of(error, spot, left)):
+            readings.setdefault(reading.found_at, reading)
+        if spot is not None and isinstance(spot.here.value, str):
+            left -= len(spot.here.value)
     patched = apply_patch(value, tuple(each.change for each in readings.values())) if readings else None
-    if not readings or not layers or not has_at_most(MAX_NODES, patched):
+    is_looked_into = layers > 0 and has_at_most(MAX_NODES, patched)
+    told = [_with_words(error, value, readings.values(), index, sanitizer, is_all=is_looked_into) for error in errors]
+    if not readings or not is_looked_into:
         return told, []
     known = {(error.field_path, error.error_code, error.keyword) for error in errors}
     new = (error for error in judge(patched) if (error.field_path, error.error_code, error.keyword) not in known)
@@ -105,9 +123,37 @@ def errors_within(
         index=index, sanitizer=sanitizer, judge=judge, bound=bound, layers=layers - 1,
     )  # fmt: skip
     within = [*without_secret_names(found, patched, index, sanitizer), *further]
-    return told, [_told(error, readings.values()) for error in within]
+    return told, [_told(error, [*readings.values()]) for error in within]
 
 
-def _told(error: ValidationError, readings: Iterable[Meant]) -> ValidationError:
-    """Tell a mistake where its value was sent; that there are more is one of the whole."""
-    return next((each.told(error) for each in readings if each.tells(error)), error)
+def _with_words(
+    error: ValidationError,
+    value: Any,
+    readings: Iterable[Meant],
+    index: SchemaIndex,
+    sanitizer: ValueSanitizer,
+    *,
+    is_all: bool,
+) -> ValidationError:
+    """Give a mistake the words of what it stands for; an author's hint stays."""
+    reading = next((each for each in readings if each.explains(error)), None)
+    spot = Spot.find(value, index, error.field_path, sanitizer) if reading else None
+    if reading is None or spot is None or error.patch or is_authors(error.hint, spot):
+        return error
+    return replace(error, hint=reading.words if is_all else f"{reading.words}; {NOT_LOOKED_INTO}")
+
+
+def _told(error: ValidationError, readings: Collection[Meant]) -> ValidationError:
+    """Tell a mistake where its value was sent; that there are more is one of the first text or wrapper."""
+    reading = next((each for each in readings if each.tells(error)), None)
+    return reading.told(error) if reading else replace(error, field_path=next(iter(readings)).told_at)
+
+
+def _held(text: str, most: int) -> Any:
+    """Read a text that holds JSON; a short one with slips as well, since it may have none once it has no quotes."""
+    text = text.strip(BLANKS)
+    held = decoded(text, most)
+    if held is not ABSENT or len(text) > min(most, MAX_SLIPPED) or not text.startswith(STARTS):
+        return held
+    _, fault = read_output(text)
+    return read_json(fault.within)[0] if fault and fault.within is not None else ABSENT

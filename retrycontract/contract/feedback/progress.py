@@ -6,8 +6,8 @@ looked at, by text that is no JSON or a parent of the wrong type, is neither fix
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from retrycontract.contract import pointers
@@ -18,6 +18,7 @@ from retrycontract.contract.feedback.escalation import Fingerprint, fingerprint
 from retrycontract.contract.feedback.feedback_text import NO_PROGRESS, listed_pointer
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.no_attempt import NO_ATTEMPT
+from retrycontract.contract.outputs.wrappers import CARRIERS
 from retrycontract.contract.tracker import AttemptRecord
 
 MAX_LISTED = 60  # characters of one pointer in the line; its bullet has more of it
@@ -31,6 +32,8 @@ HIDING = frozenset(
 # ... unless one of these keywords found it.
 MISSING = frozenset({NO_OUTPUT, *NO_ATTEMPT})
 OPEN = frozenset({"minProperties", "maxProperties", "callback", "plugin"})
+# What these hide may have been read all the same.
+READ = frozenset({ErrorCode.TYPE_MISMATCH, ErrorCode.INVALID_JSON_SYNTAX, ErrorCode.UNKNOWN_FIELD})
 # What is asked only when the schema has found nothing.
 LATE = frozenset({"callback", "plugin"})
 
@@ -117,7 +120,18 @@ def compare(errors: Iterable[ValidationError], previous: Sequence[AttemptRecord]
 
 def _blocking(errors: Iterable[ValidationError]) -> tuple[ValidationError, ...]:
     """Keep the mistakes; that there was no output is none of them, and nothing was seen of the others then."""
-    return tuple(error for error in errors if error.severity is ErrorSeverity.ERROR and error.keyword not in MISSING)
+    kept = [error for error in errors if error.severity is ErrorSeverity.ERROR and error.keyword not in MISSING]
+    unknown = {error.field_path for error in kept if error.error_code is ErrorCode.UNKNOWN_FIELD}
+    return tuple(_out_of_wrapper(error, unknown) for error in kept)
+
+
+def _out_of_wrapper(error: ValidationError, unknown: set[str]) -> ValidationError:
+    """Give a mistake within a field that nobody declared the pointer that it has in any other attempt."""
+    first, *others = pointers.tokens(error.field_path) or ("",)
+    if not others or pointers.join(pointers.ROOT, first) not in unknown:
+        return error
+    carrier = -1 if first in CARRIERS else next((at for at, each in enumerate(others) if each in CARRIERS), -1)
+    return replace(error, field_path=pointers.from_tokens(others[carrier + 1 :]))
 
 
 def _places(errors: Iterable[ValidationError]) -> dict[str, str]:
@@ -131,24 +145,33 @@ def _places(errors: Iterable[ValidationError]) -> dict[str, str]:
     return places
 
 
-def _hiding(errors: Iterable[ValidationError]) -> set[str]:
-    """Give the patterns below which nothing was judged; of text that is no JSON nothing was."""
+def _hiding(errors: Sequence[ValidationError]) -> set[str]:
+    """Give the patterns below which nothing was judged; of text that is no JSON nothing was.
+
+    Where something is told below a text or a wrapper, it was looked into.
+    """
+    read = [error for error in errors if error.error_code is not ErrorCode.INVALID_JSON_SYNTAX]
+    told = {around for error in read for around in _around(pointers.pattern(error.field_path))}
     return {
-        # NaN keeps nothing else from being judged.
-        ""
-        if error.error_code is ErrorCode.INVALID_JSON_SYNTAX and error.keyword != FaultKind.NOT_A_NUMBER
-        else pointers.pattern(error.field_path)
-        for error in errors
-        if error.error_code in HIDING and error.keyword not in OPEN
-    }
+        place for error in errors if error.error_code in HIDING and error.keyword not in OPEN
+        for place in (_hidden_below(error),) if error.error_code not in READ or place not in told
+    }  # fmt: skip
+
+
+def _hidden_below(error: ValidationError) -> str:
+    # NaN keeps nothing else from being judged.
+    is_no_json = error.error_code is ErrorCode.INVALID_JSON_SYNTAX and error.keyword != FaultKind.NOT_A_NUMBER
+    return pointers.ROOT if is_no_json else pointers.pattern(error.field_path)
+
+
+def _around(pattern: str) -> Iterator[str]:
+    while pattern:
+        pattern = pointers.parent(pattern)
+        yield pattern
 
 
 def _is_hidden(pattern: str, hiding: set[str]) -> bool:
-    while pattern and hiding:
-        pattern = pointers.parent(pattern)
-        if pattern in hiding:
-            return True
-    return False
+    return bool(hiding) and any(around in hiding for around in _around(pattern))
 
 
 def _listed(places: Sequence[WrongPlace], shown: int, *, stood: bool) -> str:

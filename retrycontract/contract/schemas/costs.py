@@ -282,7 +282,7 @@ def _estimate(
     names = ("node", "leaf", "number", "name", "character", "known-text")
     container, leaf, number, named, character, texted = map(NANOSECONDS.__getitem__, names)
     searched, readings, visits = Texts(), Readings(), defaultdict[Rate, float](float)
-    readings.add_wrapped(root, value, (judged := root.of(value)).named)
+    readings.add_wrapped(root, value, (judged := root.of(value)).named.keys())
     pending: list[tuple[Judged, Any, float, bool]] = [(judged, value, 1, False)]
     while pending and engine[0] + python + character * characters <= stop:
         here, item, times, is_beyond = pending.pop()

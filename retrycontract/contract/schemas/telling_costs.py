@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, KeysView, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.outputs.encoded import MAX_ENCODED, decoded
+from retrycontract.contract.outputs.wrappers import unwrap
 from retrycontract.contract.schemas.cost_table import NANOSECONDS
 from retrycontract.contract.schemas.document import Trail
 from retrycontract.contract.schemas.expansion import width_of
@@ -25,7 +26,6 @@ MOST_WRITTEN = 100_000  # mistakes that the engine may have to write at once: el
 MOST_ENCODED, MOST_WITHIN = 100_000, 1_000  # characters of texts that may hold JSON, and nodes of what they hold
 MOST_TRIED = 1_000  # mistakes that are told anew to try what would mend others
 ENCODES = ("[", "{", '"')
-MOST_BESIDE = 8  # members of what arguments are wrapped in
 LISTS = ("anyOf", "oneOf", "allOf")
 DIVIDED = (*LISTS, "patternProperties", "dependentSchemas", "dependencies")
 DEPENDENT = frozenset({"$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"})
@@ -105,14 +105,10 @@ class Readings:
             self._left -= len(text)
             self._held.append((combined, text))
 
-    def add_wrapped(self, root: Any, value: Any, names: Collection[str]) -> None:
-        """Add what arguments may be wrapped in, where they are given with no name that a schema knows."""
-        is_wrapper = isinstance(value, dict) and len(value) <= MOST_BESIDE and value.keys().isdisjoint(names)
-        for held in value.values() if is_wrapper else ():
-            if isinstance(held, str):
-                self.add(root, held)
-            elif isinstance(held, dict) and not held.keys().isdisjoint(names):
-                self._held.append((root, held))
+    def add_wrapped(self, root: Any, value: Any, names: KeysView[str]) -> None:
+        """Add the arguments of which a schema knows the names, where the whole value is their wrapper."""
+        if names and isinstance(value, dict) and not value.keys() <= names and (found := unwrap(value, names)):
+            self._held.append((root, found.content))
 
     def cost(self, judge: Callable[[Any, Any], Estimate]) -> float:
         """Estimate what it takes to tell what is wrong within, and to try whether what they hold is all that was meant.
