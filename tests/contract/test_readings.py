@@ -225,6 +225,14 @@ def test_a_secret_within_a_text_is_hidden_where_it_will_stand() -> None:
     assert secret not in json.dumps([error.to_json() for error in findings.errors])
 
 
+def test_a_secret_as_the_name_of_a_wrapper_is_hidden() -> None:
+    secret = "ghp_" + "a1B2c3D4e" * 4
+    findings = judged(holding(o=UNIT), {"payload": {secret: {"o": WRONG | {secret: 1}}}})
+    assert "/payload/[REDACTED: GITHUB_TOKEN]/o/unit" in told(findings)
+    assert secret not in json.dumps([error.to_json() for error in findings.errors])
+    assert told(judged(holding(o=UNIT), {secret: {"o": WRONG}})) == {"/[REDACTED: GITHUB_TOKEN]": "VAL-005"}
+
+
 def test_of_very_many_mistakes_within_a_text_the_first_are_told_and_that_there_are_more() -> None:
     findings = judged(holding(o={"type": "array", "items": {"type": "integer"}}), {"o": json.dumps(["x"] * 900)})
     assert len(findings.errors) == 102

@@ -69,7 +69,7 @@ class Meant:
             return None
         # What else stands around them is to go, and what they hold is not missing.
         around = frozenset(pointers.join(pointers.ROOT, name) for name in (*container.value, *found.content))
-        told_at = pointers.join(pointers.ROOT, *found.way)
+        told_at = spot.sanitizer.redact_pointer(pointers.join(pointers.ROOT, *found.way))
         words, change = out_of_wrapper(spot, container, found), replaced(pointers.ROOT, found.content)
         return cls(change, pointers.ROOT, told_at, error.severity, words, around)
 

@@ -83,7 +83,7 @@ def violations(
     told = propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge, marked=marked)
     show = partial(_verdict, compiled, strict=strict, budget=StepBudget(), sanitizer=sanitizer)
     told, within = errors_within(told, value, index=compiled.index, sanitizer=sanitizer, judge=show, bound=bounded)
-    return [*without_secret_names(told, value, compiled.index, sanitizer, marked=marked), *within]
+    return without_secret_names([*told, *within], value, compiled.index, sanitizer, marked=marked)
 
 
 def bounded(violations: Iterable[ValidationError], most: int = MAX_TOLD) -> list[ValidationError]:
