@@ -80,6 +80,12 @@ def test_the_arguments_may_be_the_text_and_hold_another_one() -> None:
     [
         pytest.param({"name": "t", "arguments": {"o": WRONG, "n": 1}}, "arguments", id="the-whole-call"),
         pytest.param({"name": "t", "arguments": json.dumps({"o": WRONG})}, "arguments", id="as-a-text"),
+        pytest.param(
+            {"name": "t", "arguments": json.dumps({"o": WRONG, "text": "x" * 20_000})}, "arguments", id="as-a-long-text"
+        ),
+        pytest.param(
+            {"name": "t", "arguments": f"```json\n{json.dumps({'o': WRONG})}\n```"}, "arguments", id="as-a-fence"
+        ),
         pytest.param({"type": [{"x": 1}], "arguments": {"o": WRONG}}, "arguments", id="beside-a-list"),
         pytest.param({"function": {"o": WRONG}, "arguments": {"o": WRONG}}, "arguments", id="beside-another-object"),
         pytest.param({"input": {"o": WRONG}}, "input", id="one-field"),
@@ -97,7 +103,7 @@ def test_the_arguments_may_be_the_text_and_hold_another_one() -> None:
     ],
 )
 def test_what_is_wrong_within_a_wrapper_is_told_where_it_stands(sent: Any, wrapper: str) -> None:
-    findings = judged(holding(o=UNIT, n={"type": "integer"}), sent)
+    findings = judged(holding(o=UNIT, n={"type": "integer"}, text={"type": "string"}), sent)
     assert below(f"/{wrapper}/o").items() <= told(findings).items()
     hints = {error.hint for error in findings.errors if error.field_path.count("/") == 1}
     assert hints == {f"send the content of '{wrapper.rpartition('/')[2]}' itself as the arguments"}

@@ -22,7 +22,7 @@ from retrycontract.contract.advice.spot import (
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.outputs.encoded import ABSENT, decoded
 from retrycontract.contract.outputs.json_text import TOO_LARGE
-from retrycontract.contract.outputs.wrappers import Wrapped, unwrap
+from retrycontract.contract.outputs.wrappers import Read, Wrapped, unwrap
 
 MAX_DIGITS = 20  # of a number that is read out of a text
 # In half of the world "1.000" is a thousand.
@@ -243,12 +243,12 @@ def wrapped(spot: Spot) -> Iterator[Proposal]:
     yield Proposal((change,), out_of_wrapper(spot, container, found))
 
 
-def unwrapped(spot: Spot) -> Wrapped | None:
-    """Find what the object around a place wraps, if it is a wrapper."""
+def unwrapped(spot: Spot, read: Read = decoded) -> Wrapped | None:
+    """Find what the object around a place wraps, if it is a wrapper; `read` gives what a text within holds."""
     container = spot.container
     if container is None or not isinstance(container.value, dict):
         return None
-    return unwrap(container.value, container.place.declared, container.place.declares)
+    return unwrap(container.value, container.place.declared, container.place.declares, read)
 
 
 def out_of_wrapper(spot: Spot, container: Step, found: Wrapped) -> str:

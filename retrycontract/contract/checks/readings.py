@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from retrycontract.contract import pointers
@@ -51,7 +52,7 @@ class Meant:
         A text is read if it has so many characters at `most`.
         """
         if error.error_code is ErrorCode.UNKNOWN_FIELD:
-            return cls._within_wrapper(error, spot)
+            return cls._within_wrapper(error, spot, most)
         here, pointer = spot.here, error.field_path
         held = _held(here.value, most) if isinstance(here.value, str) else None
         # Of a union some alternative may take a text; a mistake of the type says that the one that was meant does not.
@@ -62,9 +63,9 @@ class Meant:
         return cls(replaced(here.pointer, held), pointer, pointer, error.severity, words, frozenset({pointer}))
 
     @classmethod
-    def _within_wrapper(cls, error: ValidationError, spot: Spot) -> Meant | None:
+    def _within_wrapper(cls, error: ValidationError, spot: Spot, most: int) -> Meant | None:
         """Read the whole call, or a wrapper of its arguments, from the field that holds them."""
-        container, found = spot.container, unwrapped(spot)
+        container, found = spot.container, unwrapped(spot, partial(_held, most=most))
         if container is None or container.pointer or found is None or found.way[0] != spot.key:
             return None
         # What else stands around them is to go, and what they hold is not missing.

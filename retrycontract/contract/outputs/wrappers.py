@@ -16,6 +16,8 @@ ENVELOPE = frozenset(
     {"name", "tool", "tool_name", "function", "type", "id", "call_id", "recipient_name", "role", "index"}
 )
 
+Read = Callable[[str], Any]
+
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
@@ -26,13 +28,16 @@ class Wrapped:
     is_read: bool
 
 
-def unwrap(value: Any, declared: Collection[str], declares: Callable[[str], bool] | None = None) -> Wrapped | None:
+def unwrap(
+    value: Any, declared: Collection[str], declares: Callable[[str], bool] | None = None, read: Read = decoded
+) -> Wrapped | None:
     """Find the arguments within an object that was sent in their place; None where it is no wrapper.
 
-    `declared` are the names of the arguments; `declares` says of any name whether the schema knows it.
+    `declared` are the names of the arguments; `declares` says of any name whether the schema knows it, and `read` gives
+    what a text on the way holds.
     """
     found, beside = None, set[str]()
-    for each, others in _levels(value, declares or declared.__contains__):
+    for each, others in _levels(value, declares or declared.__contains__, read):
         beside |= others
         is_carried = each.way[-1] in CARRIERS or any(name in declared for name in each.content)
         # A declared field beside the wrapper would be lost.
@@ -41,12 +46,12 @@ def unwrap(value: Any, declared: Collection[str], declares: Callable[[str], bool
     return found
 
 
-def _levels(value: Any, declares: Callable[[str], bool]) -> Iterator[tuple[Wrapped, set[str]]]:
+def _levels(value: Any, declares: Callable[[str], bool], read: Read) -> Iterator[tuple[Wrapped, set[str]]]:
     """Give each object on the way, and the declared names that stood beside the step to it."""
     way, is_read, others = tuple[str, ...](), False, set[str]()
     for _ in range(MAX_STEPS):
         if isinstance(value, str):
-            value, is_read = decoded(value), True
+            value, is_read = read(value), True
         if isinstance(value, list) and len(value) == 1 and way:
             way, value = (*way, "0"), value[0]
             continue

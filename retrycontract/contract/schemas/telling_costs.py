@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, KeysView, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from retrycontract.contract.json_types import has_at_most
@@ -107,7 +108,12 @@ class Readings:
 
     def add_wrapped(self, root: Any, value: Any, names: KeysView[str]) -> None:
         """Add the arguments of which a schema knows the names, where the whole value is their wrapper."""
-        if names and isinstance(value, dict) and not value.keys() <= names and (found := unwrap(value, names)):
+        if (
+            names
+            and isinstance(value, dict)
+            and not value.keys() <= names
+            and (found := unwrap(value, names, read=partial(decoded, most=MOST_ENCODED)))
+        ):
             self._held.append((root, found.content))
 
     def cost(self, judge: Callable[[Any, Any], Estimate]) -> float:
