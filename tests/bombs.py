@@ -254,12 +254,18 @@ def _dressed_up(random: Random) -> tuple[Any, Any]:
     leaf, make = random.choice(LEAVES)
     test = random.choice(TESTS[:2])([leaf(number) for number in range(20)])
     values = [make(number) for number in range(random.choice([3, 40, 300]))]
-    whole = {"type": "object", "properties": {"a": {"type": "array", "items": test}}}
+    whole = {"type": "object", "properties": {"a": {"type": "array", "items": test}}, "required": ["a"]}
+    holding = {"type": "object", "properties": {"v": test}, "required": ["v"], "additionalProperties": False}
     return random.choice([
         (whole, {"a": json.dumps(values)}),
         (whole, {"arguments": {"a": values}}),
         (whole, {"name": "tool", "arguments": json.dumps({"a": values})}),
         (_list_of({"type": "object", "properties": {"v": test}}), {"a": [json.dumps({"v": each}) for each in values]}),
+        (_list_of({"type": "object", "properties": {"v": test}}), {"a": [[{"v": each}] for each in values]}),
+        (_list_of({"type": "array", "items": leaf(7), "maxItems": 2}), {"a": values}),
+        (_list_of({"type": "array", "items": holding}), {"a": [{"v": each} for each in values]}),
+        (_list_of(holding), {"a": [{"arguments": {"v": each}} for each in values]}),
+        ({"anyOf": [whole, {**whole, "required": ["b"]}], "type": "object"}, {"arguments": {"a": values}}),
     ])  # fmt: skip
 
 

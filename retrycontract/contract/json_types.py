@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,6 +35,13 @@ def type_name(value: Any) -> str:
             return "array"
         case _:
             return "object"
+
+
+def is_of_a_type(value: Any, types: Collection[str]) -> bool:
+    """Tell whether a value is of one of the types, as JSON Schema means it: an integer is a number, and so is 1.0."""
+    name = type_name(value)
+    is_whole = name == "number" and value.is_integer()
+    return name in types or (name == "integer" and "number" in types) or (is_whole and "integer" in types)
 
 
 def has_at_most(nodes: int, value: Any) -> bool:

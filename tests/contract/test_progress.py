@@ -16,8 +16,12 @@ UNKNOWN, WHOLE, RANGE = (
 )  # fmt: skip
 
 
-def wrong(*places: str, code: ErrorCode = RANGE, keyword: str = "") -> tuple[ValidationError, ...]:
-    return tuple(ValidationError(code, place, "m", keyword=keyword) for place in places)
+def wrong(*places: str, code: ErrorCode = RANGE, keyword: str = "", said: str = "m") -> tuple[ValidationError, ...]:
+    return tuple(ValidationError(code, place, said, keyword=keyword) for place in places)
+
+
+def sent_as_list(place: str) -> tuple[ValidationError, ...]:
+    return wrong(place, code=TYPE, said=TYPE.template.format(expected="object", actual="array"))
 
 
 def line(now: tuple[ValidationError, ...], *earlier: tuple[ValidationError, ...], shown: int = 6) -> str | None:
@@ -91,6 +95,16 @@ def test_the_line_tells_what_became_of_the_mistakes(
                      "Progress: fixed /arguments; still wrong /f/u (same mistake as attempt 1).", id="in-a-wrapper"),
         pytest.param(wrong("/u"), [wrong("/function", code=UNKNOWN) + wrong("/function/arguments/u", "/v")],
                      "Progress: fixed /function, /v; still wrong /u (same mistake as attempt 1).", id="and-of-a-call"),
+        pytest.param(wrong("/f/u"), [wrong("/f/f", code=UNKNOWN) + wrong("/f/f/u")],
+                     "Progress: fixed /f/f; still wrong /f/u (same mistake as attempt 1).", id="in-a-field-twice"),
+        pytest.param(wrong("/f/u"), [wrong("/f/f", code=UNKNOWN) + wrong("/f/f/0/u")],
+                     "Progress: fixed /f/f; still wrong /f/u (same mistake as attempt 1).", id="and-in-a-list-of-one"),
+        pytest.param(wrong("/f/u"), [sent_as_list("/f") + wrong("/f/0/u", "/f/0/v")],
+                     "Progress: fixed /f, /f/v; still wrong /f/u (same mistake as attempt 1).", id="in-a-list-of-one"),
+        pytest.param(sent_as_list("/f") + wrong("/f/0/u"), [wrong("/f/u")],
+                     "Progress: still wrong /f/u (same mistake as attempt 1); new /f.", id="a-list-around-it-is-new"),
+        pytest.param(wrong("/f/0/u"), [wrong("/f", code=TYPE) + wrong("/f/0/u")],
+                     "Progress: fixed /f; still wrong /f/0/u (same mistake as attempt 1).", id="now-in-a-list"),
         pytest.param(wrong("/a"), [wrong("", code=WHOLE, keyword="tool")], "Progress: fixed (root).", id="other-tool"),
         pytest.param(NO_JSON, [wrong("/a"), wrong("", code=SYNTAX, keyword="only_talk")],
                      "Progress: still wrong (root) (another mistake).", id="no-attempt-then-no-json"),

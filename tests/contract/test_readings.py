@@ -1,4 +1,4 @@
-"""JSON that was sent as a text, and arguments in a wrapper: all that is wrong within is told at once."""
+"""JSON sent as a text, arguments in a wrapper, lists of one: all that is wrong within is told at once."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ UNIT = {
 }  # fmt: skip
 WRONG = {"unit": "k", "dys": 1}
 WITHIN = {"/unit": "VAL-008", "/days": "VAL-001", "/dys": "VAL-005"}  # what is wrong with it
+PRESENT = {"/unit": "VAL-008", "/dys": "VAL-005"}  # without what is missing, within a wrapper as beside it
 AS_OBJECT = "send 'o' as an object, not as a string that holds JSON"
 
 
@@ -109,6 +110,69 @@ def test_what_is_wrong_within_a_wrapper_is_told_where_it_stands(sent: Any, wrapp
     assert hints == {f"send the content of '{wrapper.rpartition('/')[2]}' itself as the arguments"}
 
 
+CHOICES = {"type": "array", "items": {"enum": ["a", "b"], "type": "string"}}
+UNITS = {"type": "array", "items": UNIT}
+BY_KIND = {
+    "oneOf": [
+        {**UNIT, "properties": {**UNIT["properties"], "kind": {"const": kind}}, "required": ["kind", "days"]}
+        for kind in "xy"
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "sent", "expected", "hint"),
+    [
+        pytest.param(UNIT, [WRONG], {"": "VAL-002", **below("/0")}, "send 'o' without the array around it", id="list"),
+        pytest.param({"type": "integer", "maximum": 3}, [5], {"": "VAL-002", "/0": "VAL-011"},
+                     "send 'o' without the array around it", id="list-of-a-number"),
+        pytest.param({"anyOf": [UNIT, {"type": "null"}]}, [WRONG], {"": "VAL-002", **below("/0")},
+                     "send 'o' without the array around it", id="list-where-it-is-optional"),
+        pytest.param(UNIT, json.dumps([WRONG]), {"": "VAL-002", **below("/0")}, AS_OBJECT, id="list-in-a-text"),
+        pytest.param(CHOICES, "c", {"": "VAL-002", "/0": "VAL-008"}, "send 'o' as an array", id="one-item"),
+        pytest.param(UNITS, WRONG, {"": "VAL-002", **below("/0")}, "send 'o' as an array", id="one-object"),
+        pytest.param(UNITS, json.dumps(WRONG), {"": "VAL-002", **below("/0")},
+                     "send 'o' as an array, not as a string that holds JSON", id="one-object-in-a-text"),
+        pytest.param(UNITS, [[WRONG]], {"/0": "VAL-002", **below("/0/0")}, "send 'o/0' without the array around it",
+                     id="list-in-a-list"),
+        pytest.param(UNIT, {"o": WRONG}, {"/o": "VAL-005", "/days": "VAL-001", **below("/o", PRESENT)},
+                     "send the content of 'o' itself as 'o'", id="twice"),
+        pytest.param(UNIT, {"arguments": json.dumps(WRONG)},
+                     {"/arguments": "VAL-005", "/days": "VAL-001", **below("/arguments", PRESENT)},
+                     "send the content of 'arguments' itself as 'o'", id="wrapper-with-a-text"),
+        pytest.param(BY_KIND, {"value": {"kind": "x", **WRONG}}, {"": "VAL-015", **below("/value")},
+                     "send the content of 'value' itself as 'o'", id="wrapper-of-a-union"),
+        pytest.param(BY_KIND, [{"kind": "x", **WRONG}], {"": "VAL-002", **below("/0")},
+                     "send 'o' without the array around it", id="list-of-a-union"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_on_whatever_level_it_was_sent(
+    place: Any, sent: Any, expected: dict[str, str], hint: str
+) -> None:
+    findings = judged(holding(o=place), {"o": sent})
+    assert told(findings) == below("/o", expected)
+    assert hint in {error.hint for error in findings.errors}
+    whole = judged(place, sent)
+    assert {pointer for pointer in expected if pointer.count("/") > 1} <= told(whole).keys(), "as all arguments"
+
+
+@pytest.mark.parametrize(
+    ("place", "sent"),
+    [
+        pytest.param(UNITS, {"here": WRONG, "there": WRONG}, id="a-map-of-several"),
+        pytest.param(CHOICES, "c, d", id="a-list-in-words"),
+        pytest.param(CHOICES, None, id="nothing"),
+        pytest.param(CHOICES, 5, id="of-another-type"),
+        pytest.param(UNIT, [WRONG, WRONG], id="a-list-of-two"),
+        pytest.param(UNIT, [[WRONG]], id="a-list-of-a-list"),
+        pytest.param(UNIT, ["c"], id="a-list-of-another-type"),
+        pytest.param(UNIT, [], id="an-empty-list"),
+    ],
+)
+def test_what_stands_for_nothing_else_is_one_mistake(place: Any, sent: Any) -> None:
+    assert told(judged(holding(o=place), {"o": sent})) == {"/o": "VAL-002"}
+
+
 @pytest.mark.parametrize(
     "sent",
     [
@@ -132,6 +196,8 @@ def test_a_tool_whose_fields_are_called_as_those_of_a_call_is_told_alike() -> No
     assert [error.patch for error in right] == [({"op": "move", "from": "/arguments", "path": ""},)] * 2
     findings = judged(user, {"name": "Bob", "arguments": {"age": 3}})
     assert not any(error.patch for error in findings.errors), "the name would be lost"
+    told_of = {error.field_path: error.hint for error in findings.errors}
+    assert told_of["/arguments"] == "send what 'arguments' holds beside the other fields, without 'arguments' around it"
 
 
 def test_a_field_that_nobody_declared_is_told_within_a_wrapper_too() -> None:
@@ -191,7 +257,7 @@ def test_each_text_of_a_list_is_looked_into_and_one_that_is_right_is_mended() ->
         ),
         pytest.param(UNIT, "see {unit}", id="no-JSON"),
         pytest.param(UNIT, json.dumps(WRONG)[:-1], id="cut-off"),
-        pytest.param(UNIT, json.dumps([WRONG]), id="a-list-where-an-object-is-wanted"),
+        pytest.param(UNIT, json.dumps([WRONG] * 2), id="a-list-where-an-object-is-wanted"),
         pytest.param({"type": "array"}, json.dumps(WRONG), id="an-object-where-a-list-is-wanted"),
         pytest.param(UNIT, json.dumps(WRONG | {"unit": "k" * MAX_CHARACTERS}), id="too-long"),
     ],
@@ -200,6 +266,13 @@ def test_other_texts_are_one_mistake(place: Any, sent: str) -> None:
     (error,) = judged(holding(o=place), {"o": sent}).errors
     assert error.field_path == "/o"
     assert "holds JSON" not in str(error.hint)
+
+
+def test_what_a_list_of_one_lacks_is_told_of_the_list() -> None:
+    findings = judged(holding(o=CHOICES | {"minItems": 2}), {"o": "c"})
+    assert [(error.field_path, error.error_code.value) for error in findings.errors] == [
+        ("/o", "VAL-002"), ("/o", "VAL-006"), ("/o/0", "VAL-008"),
+    ]  # fmt: skip
 
 
 def test_the_only_field_of_a_tool_is_not_filled_with_the_text_of_its_arguments() -> None:

@@ -19,7 +19,8 @@ from retrycontract.contract.advice.spot import (
     replaced,
     sole_answer,
 )
-from retrycontract.contract.json_types import type_name
+from retrycontract.contract.checks.composition import InstancePlace
+from retrycontract.contract.json_types import is_of_a_type, type_name
 from retrycontract.contract.outputs.encoded import ABSENT, decoded
 from retrycontract.contract.outputs.json_text import TOO_LARGE
 from retrycontract.contract.outputs.wrappers import Read, Wrapped, unwrap
@@ -124,9 +125,8 @@ def level_too_few(spot: Spot) -> Iterator[Proposal]:
     here = spot.here
     if here.value is None or here.value is ABSENT or is_null_word(here.value):
         return
-    is_one = not isinstance(here.value, str) or not LOOKS_LIKE_SEVERAL.search(here.value)
-    if "array" in spot.wanted and is_one and not isinstance(here.value, list):
-        yield Proposal((replaced(here.pointer, [here.value]),), f"send {spot.subject(here)} as an array", [here.value])
+    if "array" in spot.wanted and not isinstance(here.value, list) and not _looks_like_several(here.value):
+        yield Proposal((replaced(here.pointer, [here.value]),), of_other_level(spot), [here.value])
     # For an empty text `other_emptiness` proposes {}; wrapped, it would become a value that nobody wrote.
     if spot.container is not None or here.value == "" or isinstance(here.value, dict):
         return
@@ -140,6 +140,33 @@ def level_too_few(spot: Spot) -> Iterator[Proposal]:
         yield Proposal((replaced(here.pointer, whole),), f"send {spot.subject(here)} as an object", whole)
 
 
+def of_other_level(spot: Spot) -> str:
+    """Say what to do where an array stands in the place of its one item, or that item in the place of an array."""
+    is_array = isinstance(spot.here.value, list)
+    return f"send {spot.subject(spot.here)} {'without the array around it' if is_array else 'as an array'}"
+
+
+def fitted(value: Any, place: InstancePlace) -> tuple[Any, str] | None:
+    """Give a value as a place wants it, right or wrong within, and where in the value that stands.
+
+    That is the value itself, the one item that it holds, or a list of it; None where none of these is wanted.
+    """
+    if is_of_a_type(value, place.types):
+        return value, pointers.ROOT
+    if isinstance(value, list) and len(value) == 1 and is_of_a_type(value[0], place.types):
+        return value[0], f"{pointers.ROOT}/0"
+    if "array" not in place.types or value is None or is_null_word(value) or _looks_like_several(value):
+        return None
+    item = place.child(0)
+    # An object of other names may be a map of several.
+    is_known = not isinstance(value, dict) or not item.declared.isdisjoint(value)
+    return ([value], pointers.ROOT) if is_known and is_of_a_type(value, item.types) else None
+
+
+def _looks_like_several(value: Any) -> bool:
+    return isinstance(value, str) and LOOKS_LIKE_SEVERAL.search(value) is not None
+
+
 def level_too_many(spot: Spot) -> Iterator[Proposal]:
     """Propose the only item of an array, or the only member of an object, in place of its container."""
     here = spot.here
@@ -150,7 +177,7 @@ def level_too_many(spot: Spot) -> Iterator[Proposal]:
         return
     words = f"send the content of {spot.subject(inner)} itself as {spot.subject(here)}"
     if isinstance(here.value, list):
-        words = f"send {spot.subject(here)} without the array around it"
+        words = of_other_level(spot)
     # Into an array a move would put a further item.
     in_array = spot.container is not None and isinstance(spot.container.value, list)
     operation = replaced(here.pointer, inner.value) if in_array else moved(inner.pointer, here.pointer)
@@ -234,7 +261,7 @@ def _objects_in(container: Step | None) -> Iterator[Step]:
 
 def wrapped(spot: Spot) -> Iterator[Proposal]:
     """Propose the content of a wrapper that the schema does not know, such as {"arguments": {…}}."""
-    container, found = spot.container, unwrapped(spot)
+    container, found = spot.container, unwrapped(spot.container)
     if container is None or found is None:
         return
     change = replaced(container.pointer, found.content)
@@ -243,12 +270,11 @@ def wrapped(spot: Spot) -> Iterator[Proposal]:
     yield Proposal((change,), out_of_wrapper(spot, container, found))
 
 
-def unwrapped(spot: Spot, read: Read = decoded) -> Wrapped | None:
-    """Find what the object around a place wraps, if it is a wrapper; `read` gives what a text within holds."""
-    container = spot.container
-    if container is None or not isinstance(container.value, dict):
+def unwrapped(around: Step | None, read: Read = decoded) -> Wrapped | None:
+    """Find what an object wraps, if it is a wrapper; `read` gives what a text within holds."""
+    if around is None or not isinstance(around.value, dict):
         return None
-    return unwrap(container.value, container.place.declared, container.place.declares, read)
+    return unwrap(around.value, around.place.declared, around.place.declares, read)
 
 
 def out_of_wrapper(spot: Spot, container: Step, found: Wrapped) -> str:

@@ -39,9 +39,10 @@ def unknown_fields(
         guess = failure.nearest(key, others, of=failure.pointer) if position < MAX_ADVISED else None
         name, held = failure.name(key), failure.value[key]
         hint = f"rename '{name}' to '{failure.name(guess)}'" if guess else None
-        # The whole call in the place of its arguments: what is wrong with these is told once they are read.
         if not guess and not failure.pointer and isinstance(held, dict) and not declared.isdisjoint(held):
-            hint = f"send the content of '{name}' itself as the arguments"
+            # The whole call in the place of its arguments, unless some of these stand beside it.
+            is_whole = held.keys() >= declared.intersection(failure.value)
+            hint = f"send the content of '{name}' itself as the arguments" if is_whole else _unpacked(name)
         yield failure.error(
             ErrorCode.UNKNOWN_FIELD,
             {"field": name},
@@ -51,6 +52,10 @@ def unknown_fields(
             hint=hint,
             severity=severity,
         )
+
+
+def _unpacked(name: str) -> str:
+    return f"send what '{name}' holds beside the other fields, without '{name}' around it"
 
 
 def deprecated_field(pointer: str, sanitizer: ValueSanitizer) -> ValidationError:

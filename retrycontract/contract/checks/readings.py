@@ -1,4 +1,4 @@
-"""Read JSON that was sent as a text, and arguments in a wrapper: what is wrong within need not cost another attempt."""
+"""Read what was sent as a text of JSON, in a wrapper or a list of one: what is wrong within costs no other attempt."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from functools import partial
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.advice.near_misses import not_as_text, out_of_wrapper, unwrapped
-from retrycontract.contract.advice.proposals import MAX_ERRORS, MAX_NODES, is_authors
-from retrycontract.contract.advice.spot import Spot, replaced
+from retrycontract.contract.advice.near_misses import fitted, not_as_text, of_other_level, out_of_wrapper, unwrapped
+from retrycontract.contract.advice.proposals import MAX_ERRORS, MAX_NODES, UNIONS, is_authors
+from retrycontract.contract.advice.spot import Spot, Step, replaced
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.checks.reading import read_output
 from retrycontract.contract.checks.sensitive_places import without_secret_names
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.json_types import has_at_most, type_name
+from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.outputs.encoded import ABSENT, decoded
 from retrycontract.contract.outputs.json_text import read_json
+from retrycontract.contract.outputs.wrappers import Read
 from retrycontract.contract.patches import Operation, apply_patch
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
@@ -51,33 +52,57 @@ class Meant:
 
         A text is read if it has so many characters at `most`.
         """
+        read = partial(_held, most=most)
         if error.error_code is ErrorCode.UNKNOWN_FIELD:
-            return cls._within_wrapper(error, spot, most)
-        here, pointer = spot.here, error.field_path
-        held = _held(here.value, most) if isinstance(here.value, str) else None
-        # Of a union some alternative may take a text; a mistake of the type says that the one that was meant does not.
-        takes_text = "string" in spot.wanted and error.error_code is not ErrorCode.TYPE_MISMATCH
-        if not isinstance(held, dict | list) or type_name(held) not in spot.wanted or takes_text:
-            return None
-        words = not_as_text(spot, held)
-        return cls(replaced(here.pointer, held), pointer, pointer, error.severity, words, frozenset({pointer}))
+            return cls._wrapper(error, spot, spot.container, read)
+        if error.error_code is ErrorCode.OBJECT_SCHEMA_VIOLATION and error.keyword in UNIONS:
+            return cls._wrapper(error, spot, spot.here, read)
+        return cls._text(error, spot, read) or cls._other_level(error, spot)
 
     @classmethod
-    def _within_wrapper(cls, error: ValidationError, spot: Spot, most: int) -> Meant | None:
-        """Read the whole call, or a wrapper of its arguments, from the field that holds them."""
-        container, found = spot.container, unwrapped(spot, partial(_held, most=most))
-        if container is None or container.pointer or found is None or found.way[0] != spot.key:
+    def _text(cls, error: ValidationError, spot: Spot, read: Read) -> Meant | None:
+        """Read a text that holds the array or object which should stand there."""
+        here = spot.here
+        held = read(here.value) if isinstance(here.value, str) else None
+        # Of a union some alternative may take a text; a mistake of the type says that the one that was meant does not.
+        takes_text = "string" in spot.wanted and error.error_code is not ErrorCode.TYPE_MISMATCH
+        if not isinstance(held, dict | list) or takes_text or (found := fitted(held, here.place)) is None:
+            return None
+        return cls._in_place(error, spot, *found, not_as_text(spot, found[0]))
+
+    @classmethod
+    def _other_level(cls, error: ValidationError, spot: Spot) -> Meant | None:
+        """Read an array as its one item, or a value as the one item of an array."""
+        here = spot.here
+        found = fitted(here.value, here.place) if error.error_code is ErrorCode.TYPE_MISMATCH else None
+        return (
+            None
+            if found is None or found[0] is here.value
+            else cls._in_place(error, spot, *found, of_other_level(spot))
+        )
+
+    @classmethod
+    def _in_place(cls, error: ValidationError, spot: Spot, value: Any, step: str, words: str) -> Meant:
+        here = spot.here.pointer
+        return cls(replaced(here, value), here, f"{here}{step}", error.severity, words, frozenset({here}))
+
+    @classmethod
+    def _wrapper(cls, error: ValidationError, spot: Spot, around: Step | None, read: Read) -> Meant | None:
+        """Read the whole call, or a wrapper of an object, from the field that holds what was meant."""
+        found = unwrapped(around, read)
+        if around is None or found is None or (around is not spot.here and found.way[0] != spot.key):
             return None
         # What else stands around them is to go, and what they hold is not missing.
-        around = frozenset(pointers.join(pointers.ROOT, name) for name in (*container.value, *found.content))
-        told_at = spot.sanitizer.redact_pointer(pointers.join(pointers.ROOT, *found.way))
-        words, change = out_of_wrapper(spot, container, found), replaced(pointers.ROOT, found.content)
-        return cls(change, pointers.ROOT, told_at, error.severity, words, around)
+        names = (*around.value, *found.content)
+        covers = frozenset(pointers.join(around.pointer, name) for name in names) | {spot.here.pointer}
+        told_at = spot.sanitizer.redact_pointer(pointers.join(around.pointer, *found.way))
+        words, change = out_of_wrapper(spot, around, found), replaced(around.pointer, found.content)
+        return cls(change, around.pointer, told_at, error.severity, words, covers)
 
     def explains(self, error: ValidationError) -> bool:
         """Say whether its words are the better hint for a mistake."""
         is_of_fields = error.error_code in (ErrorCode.UNKNOWN_FIELD, ErrorCode.REQUIRED_FIELD_MISSING)
-        return error.field_path in self.covers and (is_of_fields or self.found_at == self.told_at)
+        return error.field_path in self.covers and (is_of_fields or error.field_path == self.found_at)
 
     def tells(self, error: ValidationError) -> bool:
         """Say whether a mistake is of what was read."""

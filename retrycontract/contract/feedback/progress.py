@@ -34,6 +34,8 @@ MISSING = frozenset({NO_OUTPUT, *NO_ATTEMPT})
 OPEN = frozenset({"minProperties", "maxProperties", "callback", "plugin"})
 # What these hide may have been read all the same.
 READ = frozenset({ErrorCode.TYPE_MISMATCH, ErrorCode.INVALID_JSON_SYNTAX, ErrorCode.UNKNOWN_FIELD})
+# What a mistake of the type ends in where an array was sent.
+GOT_ARRAY = ", got array"
 # What is asked only when the schema has found nothing.
 LATE = frozenset({"callback", "plugin"})
 
@@ -121,17 +123,24 @@ def compare(errors: Iterable[ValidationError], previous: Sequence[AttemptRecord]
 def _blocking(errors: Iterable[ValidationError]) -> tuple[ValidationError, ...]:
     """Keep the mistakes; that there was no output is none of them, and nothing was seen of the others then."""
     kept = [error for error in errors if error.severity is ErrorSeverity.ERROR and error.keyword not in MISSING]
-    unknown = {error.field_path for error in kept if error.error_code is ErrorCode.UNKNOWN_FIELD}
-    return tuple(_out_of_wrapper(error, unknown) for error in kept)
+    wrappers = {error.field_path for error in kept if error.error_code is ErrorCode.UNKNOWN_FIELD}
+    lists = {error.field_path for error in kept if error.message.endswith(GOT_ARRAY)}
+    return tuple(_as_meant(error, wrappers, lists) for error in kept) if wrappers or lists else tuple(kept)
 
 
-def _out_of_wrapper(error: ValidationError, unknown: set[str]) -> ValidationError:
-    """Give a mistake within a field that nobody declared the pointer that it has in any other attempt."""
-    first, *others = pointers.tokens(error.field_path) or ("",)
-    if not others or pointers.join(pointers.ROOT, first) not in unknown:
-        return error
-    carrier = -1 if first in CARRIERS else next((at for at, each in enumerate(others) if each in CARRIERS), -1)
-    return replace(error, field_path=pointers.from_tokens(others[carrier + 1 :]))
+def _as_meant(error: ValidationError, wrappers: set[str], lists: set[str]) -> ValidationError:
+    """Give a mistake within a wrapper, or in a list of one, the pointer that it has without what is around."""
+    tokens, kept, here, at = pointers.tokens(error.field_path), list[str](), pointers.ROOT, 0
+    while at < len(tokens):
+        is_listed, here, at = here in lists and tokens[at] == "0", pointers.join(here, tokens[at]), at + 1
+        if here in wrappers and at < len(tokens):
+            carriers = (place for place, each in enumerate(tokens[at - 1 :], at) if each in CARRIERS)
+            at = next(carriers, at)
+            at += tokens[at : at + 1] == ("0",)  # what is in a wrapper is one object, or a list of it
+            here = pointers.from_tokens(tokens[:at])
+        elif not is_listed:
+            kept.append(tokens[at - 1])
+    return replace(error, field_path=pointers.from_tokens(kept)) if len(kept) < len(tokens) else error
 
 
 def _places(errors: Iterable[ValidationError]) -> dict[str, str]:

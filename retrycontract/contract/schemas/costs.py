@@ -9,7 +9,7 @@ high, which costs some milliseconds of a child process; what is rated too low ho
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, KeysView, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,7 +25,7 @@ from retrycontract.contract.schemas.metaschema import draft_of
 from retrycontract.contract.schemas.patterns import pattern_steps
 from retrycontract.contract.schemas.rates import LARGEST, Misses, Rate, Ways, is_sure, kind_of, mapping, refuses, widest
 from retrycontract.contract.schemas.reading_costs import Search, Texts, by_length, unsearched
-from retrycontract.contract.schemas.telling_costs import Estimate, Readings, Telling
+from retrycontract.contract.schemas.telling_costs import MOST_WITHIN, Estimate, Readings, Telling
 from retrycontract.contract.schemas.tool_lists import complete
 from retrycontract.contract.schemas.verdicts import MOST_LOOKS, Looks, fits_plainly
 
@@ -174,6 +174,12 @@ class Combined:
             self._shapes[key] = self._weigher.close(self._starts, kind_of(value), misses.by(value))
         return self._shapes.get(key, found)
 
+    def names(self, value: dict[str, Any]) -> KeysView[str]:
+        """Give the names that its subschemas know, also those which refuse this very object for a name."""
+        self.of(value)
+        kind = value.__class__
+        return (self.plain.get(kind) or self._choosy[kind]).named.keys()
+
     def refuses(self, value: Any, looks: Looks) -> bool:
         """Tell whether a value is known to be refused, which ends all judging."""
         return any(ways.sure and looks.at(place, value) is False for place, ways in self._starts.items())
@@ -282,8 +288,9 @@ def _estimate(
     names = ("node", "leaf", "number", "name", "character", "known-text")
     container, leaf, number, named, character, texted = map(NANOSECONDS.__getitem__, names)
     searched, readings, visits = Texts(), Readings(), defaultdict[Rate, float](float)
-    readings.add_wrapped(root, value, (judged := root.of(value)).named.keys())
-    pending: list[tuple[Judged, Any, float, bool]] = [(judged, value, 1, False)]
+    if isinstance(value, CONTAINERS):
+        readings.look(root, value)
+    pending: list[tuple[Judged, Any, float, bool]] = [(root.of(value), value, 1, False)]
     while pending and engine[0] + python + character * characters <= stop:
         here, item, times, is_beyond = pending.pop()
         rate, is_object = here.rate, isinstance(item, dict)
@@ -328,6 +335,7 @@ def _estimate(
                 combined = here.members.get(name) or here.member(name)
                 below = combined.plain.get(member.__class__) or combined.of(member)
                 if isinstance(member, CONTAINERS):
+                    readings.look(combined, member)
                     pending.append((below, member, of_each, is_beyond))
                     continue
                 python += of_each * leaf
@@ -346,6 +354,8 @@ def _estimate(
             below = combined.of(some[0])
             goes_beyond = is_beyond or is_later
             if isinstance(some[0], CONTAINERS):
+                for each in some if len(some) <= MOST_WITHIN else ():
+                    readings.look(combined, each)
                 pending.extend((below, each, of_each, goes_beyond) for each in some)
                 continue
             visits[below.rate] += of_each * len(some)

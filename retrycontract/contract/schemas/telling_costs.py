@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, KeysView, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -93,28 +93,34 @@ class Telling:
 
 
 class Readings:
-    """Gather texts that may hold JSON, and wrappers of arguments: the checks look there for more mistakes."""
+    """Gather what may stand for another value, such as a text that holds JSON: the checks look there for more mistakes.
 
-    __slots__ = ("_held", "_left")
+    What judges a place is asked `of` a value, and for the `names` that it knows.
+    """
+
+    __slots__ = ("_held", "_left", "_looked")
 
     def __init__(self) -> None:
-        self._left, self._held = MOST_ENCODED, list[tuple[Any, Any]]()
+        self._left, self._looked, self._held = MOST_ENCODED, 0, list[tuple[Any, Any]]()
 
     def add(self, combined: Any, text: str) -> None:
-        """Add a text that may hold JSON, with what judges its place."""
-        if text.lstrip()[:1] in ENCODES and len(text) <= self._left:
+        """Add a text that is refused: it may hold JSON, or be the one item of a list."""
+        if len(text) <= self._left and ((is_json := text.lstrip()[:1] in ENCODES) or _takes_list(combined)):
             self._left -= len(text)
-            self._held.append((combined, text))
+            self._held.append((combined, text if is_json else [text]))
 
-    def add_wrapped(self, root: Any, value: Any, names: KeysView[str]) -> None:
-        """Add the arguments of which a schema knows the names, where the whole value is their wrapper."""
-        if (
-            names
-            and isinstance(value, dict)
-            and not value.keys() <= names
-            and (found := unwrap(value, names, read=partial(decoded, most=MOST_ENCODED)))
-        ):
-            self._held.append((root, found.content))
+    def look(self, combined: Any, value: Any) -> None:
+        """Add what a list or object stands for, if it is a list of one, one item of a list, or a wrapper."""
+        self._looked += 1
+        if self._looked > MOST_WITHIN:
+            return
+        if (found := _fitted(combined, value)) is not value:
+            self._held.append((combined, found))
+            return
+        names = combined.names(value) if isinstance(value, dict) else frozenset()
+        is_open = bool(names) and not value.keys() <= names
+        if is_open and (wrapped := unwrap(value, names, read=partial(decoded, most=MOST_ENCODED))):
+            self._held.append((combined, wrapped.content))
 
     def cost(self, judge: Callable[[Any, Any], Estimate]) -> float:
         """Estimate what it takes to tell what is wrong within, and to try whether what they hold is all that was meant.
@@ -124,13 +130,27 @@ class Readings:
         count, told, tried = len(self._held), 0.0, 0.0
         for combined, sent in self._held if count <= MOST_MENDED else ():
             held = decoded(sent, MOST_ENCODED) if isinstance(sent, str) else sent
-            if not isinstance(held, dict | list):
+            if isinstance(sent, str) and not isinstance(held, dict | list):
                 continue
-            estimate, is_told = judge(combined, held), has_at_most(MOST_WITHIN, held)
+            estimate, is_told = judge(combined, _fitted(combined, held)), has_at_most(MOST_WITHIN, held)
             each = estimate.valid + (estimate.explaining if is_told else 0)
             told += each if is_told else 0
             tried += each if not isinstance(sent, str) or len(sent) <= MAX_ENCODED else 0
         return told + tried * min(1, MOST_TRIED / count**2) if count else 0
+
+
+def _fitted(combined: Any, value: Any) -> Any:
+    """Give the one item of a list where no list may stand, and a list of what may be its item."""
+    if not combined.of(value).rate.mended:
+        return value
+    if isinstance(value, list):
+        is_one = len(value) == 1 and not combined.of(value[0]).rate.mended
+        return value[0] if is_one else value
+    return [value] if _takes_list(combined) else value
+
+
+def _takes_list(combined: Any) -> bool:
+    return not combined.of([]).rate.mended
 
 
 def _steps_left(rate: Rate) -> float:
