@@ -160,7 +160,7 @@ _IN_ARN = re.compile(r"arn:[^\s\"']{1,76}\Z")
 def _is_verb(text: str, find: Found) -> bool:
     name, operator, end = find[1], find[3], find.span(0)[1]
     word = text[end : end + 40].lstrip().partition(" ")[0]
-    is_role = operator == ":" and find[2].endswith(" ")  # `Pass :meth:`
+    is_role = operator == ":" and find[2].endswith(" ") and OPENING.isdisjoint(find[2])  # `Pass :meth:`
     is_scope = operator == ":" and text[end : end + 1] == ":"  # `llvm::Pass::run`
     return is_role or is_scope or "to" in operator or (name.isupper() and operator == ":" and word.isidentifier())
 
@@ -212,7 +212,9 @@ def _assigned(
         long_word = literal.quoted and " " not in literal.text and len(literal.text) >= LONG_WORD
         if not long_word and not (literal.telling and has_digit(literal.text)):
             return
-        if operator.strip(": ") in _AMBIGUOUS_VERBS and not (literal.quoted or _is_foreign(name, operator)):
+        if operator.strip(": ") in _AMBIGUOUS_VERBS and not (
+            literal.quoted or literal.is_noise or _is_foreign(name, operator)
+        ):
             return
     if "phrase" in name.casefold() and (words := _PHRASE.match(text, literal.start)):
         literal = Literal(words[0], *words.span(0), quoted=True)

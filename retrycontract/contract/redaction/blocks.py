@@ -9,7 +9,14 @@ import re2
 
 from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, loosened
 
-_BEGIN = Head(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,20}-----|---- BEGIN SSH2 [A-Z ]{0,30}PRIVATE KEY ----")
+_BEGIN = Head(
+    r"-----BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,20}|OpenVPN Static key V[0-9])-----"
+    r"|---- BEGIN SSH2 [A-Z ]{0,30}PRIVATE KEY ----"
+)
+# `Version: GnuPG v2`, before what a block holds.
+_HEADERS = re.compile(
+    r"(?:\s|\\[nr])*(?:[A-Z][\w-]{1,30}: (?:[^\n\\]|\\(?![nr])){0,200}(?:\n|\\r?\\?n)(?:\s|\\[nr])*)*"
+)
 _PUTTY = Head(r"Private-Lines: \d+\s+([A-Za-z0-9+/=\s]+)Private-MAC")
 # Public, or no key at all: its lines of base64 look random, and now and then like a key of some vendor.
 _PUBLIC_BLOCK = re.compile(
@@ -40,6 +47,8 @@ def find_private_keys(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             taken = tail + 5 if tail >= 0 else close + 8
         else:
             following = text.find("-----BEGIN", after)
+            headers = _HEADERS.match(text, after)
+            after = headers.end() if headers else after
             body = text[after : following if following >= 0 else None]
             taken = after + len(body) - len(body.lstrip(_BODY))
         yield SecretSpan(begin, taken, "PRIVATE_KEY")

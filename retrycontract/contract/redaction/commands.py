@@ -67,6 +67,7 @@ _PLACED = (
     r"(?:poetry[ \t]+config[ \t]+pypi[-_]token\.\S+|nuget[ \t]+(?:setapikey|push[ \t]+\S+\.nupkg))[ \t]+",
     r"(?:wandb[ \t]+login|snyk[ \t]+auth|cloudflared[ \t]+service[ \t]+install|rclone[ \t]+obscure)[ \t]+",
     r"(?:ngrok[ \t]+(?:config[ \t]+add[-_])?authtoken|vault[ \t]+operator[ \t]+unseal|bw[ \t]+unlock)[ \t]+",
+    r"netsh[ \t][^\n|;]*?\bkey(?:material)?=|uci[ \t]+set[ \t]+[\w.@\[\]-]+\.key=",
     r"ansible[-_]vault[ \t]+encrypt_string[ \t]+",
     r"samba[-_]tool[ \t]+user[ \t]+(?:create|add|setpassword)[ \t]+\S+[ \t]+",
     r"(?:drush[ \t]+(?:user:password|upwd)|cf[ \t]+auth)[ \t]+\S+[ \t]+",
@@ -109,7 +110,7 @@ _COMMAND = re.compile(rf"(?:{'|'.join(_FLAGS)}|ConvertTo-SecureString)\b")
 _ONE_WORD = str.maketrans(dict.fromkeys(" \t\r\n\v\f\"'`;|", "_"))
 # Ports of a container, and the commands within the command whose `-p` is something else.
 _PORTS = WholePattern(r"(?:[0-9.]+:)?[0-9]{1,5}:[0-9]{1,5}(?:/\w+)?")
-_ARTICLES = frozenset({"the", "a", "an", "this", "your", "our"})  # of a sentence about the command
+ARTICLES = frozenset({"the", "a", "an", "this", "your", "our"})  # of a sentence about the command
 _PROMPTING = re.compile(r"(?:mysql|mariadb)(?!admin\b[^\n]*\spassword\s)")
 # Names of methods and kinds are mixed as a password is: `password Argon2id`.
 # The short ones only where a part of a word begins, and of versions no more than is one: passwords hold `V8`, too.
@@ -197,20 +198,23 @@ def find_passwords(head: Head, text: str, allowance: Allowance) -> Iterator[Secr
                 and not is_telling_key(literal.text)
             )
             or _PORTS.fits(literal.text)
-            or literal.text in _ARTICLES
+            or literal.text in ARTICLES
             or _OTHER_COMMAND.search(text, find.span(0)[0], literal.start)
             or _OPTIONS.match(text, text.rfind("-p", find.span(0)[0], literal.start + 1), literal.end + 1)
         )
         if not is_other:
             yield SecretSpan(literal.start, literal.end, "PASSWORD")
+        if head is _IDENTIFIED and (old := _REPLACED.match(text, literal.end)):
+            yield SecretSpan(*old.span(1), "PASSWORD")
         if head is _PASSWORD and (again := _SECOND.match(text, literal.end)) and _TWICE.match(text, find.span(0)[0]):
             yield SecretSpan(*again.span(1), "PASSWORD")
 
 
+_REPLACED = re.compile(r"[\"']?\s{1,8}(?i:replace)\s{1,8}[\"']?([^\s\"';]+)")
 # Commands that take two, behind flags of the same kinds.
 _TWICE, _SECOND = (
-    re.compile(r"snmp|openssl"),
-    re.compile(r"[^\n|;]{0,200}?[ \t](?:-[AX]|-pass(?:in|out)?[ \t]+pass:)[ \t]*([^\s-]\S*)"),
+    re.compile(r"snmp|openssl|ssh-keygen|ldappasswd"),
+    re.compile(r"[^\n|;]{0,200}?[ \t](?:-[AXNPsw]|-pass(?:in|out)?[ \t]+pass:)[ \t]*([^\s-]\S*)"),
 )
 
 

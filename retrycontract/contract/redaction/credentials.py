@@ -226,7 +226,9 @@ CREDENTIALS: tuple[Detector, ...] = (
     Detector("SLACK_TOKEN", r"xox[a-z]-[0-9]{8,}-[\w-]{8,}", mixed),
     Detector("SLACK_WEBHOOK", r"hooks\.slack\.com/((?:services|workflows|triggers)/[\w/+-]{20,})"),
     Detector("WEBHOOK_URL",
-             r"(?:webhook\.office\.com/webhookb2|discord(?:app)?\.com/api/webhooks|hooks\.zapier\.com/hooks/catch)"
+             r"(?:webhook\.office\.com/webhookb2|discord(?:app)?\.com/api/webhooks|hooks\.zapier\.com/hooks/catch"
+             r"|open\.(?:feishu|larksuite)\.(?:cn|com)/open-apis/bot/v2/hook|outlook\.office\.com/webhook"
+             r"|maker\.ifttt\.com/trigger/[\w-]+(?:/json)?/with/key)"
              r"/([\w@/-]{20,})"),
     prefixed("STRIPE_KEY", "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ whsec_", r"[A-Za-z0-9+/=]{10,}"),
     prefixed("GOOGLE_API_KEY", "AIza", r"[\w-]{35,}"),
@@ -307,6 +309,11 @@ CREDENTIALS: tuple[Detector, ...] = (
              r"(?:^|[^A-Za-z0-9])((?:sk_|rk_|r8_|e2b_|live_|test_|secret_|re_|fw_|fc-|pat_|key_|st\.|pk_live_)[\w=-]{16,})"
              r"(?:$|[^\w=(-])", _noisy),
     prefixed("API_KEY", "napi_", r"[a-z0-9]{20,}", mixed),  # Node's own functions begin so, too
+    prefixed("API_KEY", "npg_", r"[A-Za-z0-9]{10,}", mixed),
+    prefixed("API_KEY", "mlsn.", r"[0-9a-f]{40,}"),
+    prefixed("GOOGLE_API_KEY", "AQ.Ab8", r"[\w-]{30,}", mixed),
+    prefixed("PAYPAL_TOKEN", "access_token$production$ access_token$sandbox$", r"[a-z0-9]{10,}\$[a-f0-9]{20,}"),
+    Detector("ZHIPU_KEY", r"\b([0-9a-f]{32}\.[A-Za-z0-9]{16})\b", mixed),
     prefixed("STRIPE_KEY", "sk_org_live_ sk_org_test_", r"[A-Za-z0-9]{10,}"),
     prefixed("DROPBOX_TOKEN", "sl. sl.u. sl.B", r"[\w-]{60,}", mixed),
     prefixed("ASANA_TOKEN", "0/ 1/ 2/", r"[0-9]{10,}(?:/[0-9]{10,})?:[0-9a-f]{32}"),

@@ -39,7 +39,7 @@ CLOSERS = r"(?:\*|:[\"'])?[\"'`\\\])}]{0,4}"
 # `=>`, `:=`, `??=`, `.=`, `=`, `<-`, `->`, `?:`, `:`, `,` or nothing (between two quoted strings), ` is `
 # A value behind one of these has to look like one.
 _VERB = (
-    r"(?:(?:(?:was|is|has been) )?(?:now|set to|changed to|reset to)|(?:will|should|would|must|shall) (?:now )?be|'s|"
+    r"\b(?:(?:(?:was|is|has been) )?(?:now|set to|changed to|reset to)|(?:will|should|would|must|shall) (?:now )?be|'s|"
     r"is|was|are|ist|war|lautet|est|es|era|e|sera|to|"
     r"jest|brzmi|je|zni|ar|er|on|este|adalah|ialah|la|yra|eshte|ir|ay|ni|az):? "
 )
@@ -80,7 +80,8 @@ _MARKS: dict[str, str] = {
     "slaptazodis slaptazodi pasahitza fjalekalimi fjalekalimin nenosiri nenolasiri nywila cyfrinair lykilord matkhau "
     "wagwoord jelszavam jelszavad adgangskoden kodeorden passorden haslem heslem hesla heslom gesla geslom lozinkom "
     "lozinke salasanan salasanalla parooli sifra sifru sifreyi parolei katasandi katasandinya katalaluan zugangscode "
-    "toegangscode psk presharedkey wpapassphrase wpapsk keymaterial claveacceso clavedeacceso claveusuario "
+    "toegangscode psk presharedkey wpapassphrase wpapsk keymaterial passconfirm snmpcommunity readcommunity "
+    "writecommunity claveacceso clavedeacceso claveusuario "
     "clavedeusuario clavemaestra clavewifi claveadmin clavebd clavedb",
     "SECRET": "secret secrets mnemonic seedphrase recoveryphrase recoverycode recoverycodes backupcodes totpseed "
     "jwtkey passwordsalt securityanswer otpseed totpsecret otpsecret totpkey mfaseed geheimnis segreto "
@@ -88,20 +89,24 @@ _MARKS: dict[str, str] = {
     "TOKEN": "token bearer csrf xsrf csrftoken authtoken accesstoken refreshtoken idtoken accesstokens "
     "refreshtokens authtokens apitokens authcode authcookie jeton",
     "API_KEY": "apikey apikeys xapikey appkey applicationkey consumerkey servicekey subscriptionkey functionskey "
-    "authkey accountkey storagekey licensekey sonarlogin masterkey deploykey integrationkey apitoken artapi cleapi "
-    "dapi claveapi chaveapi chiaveapi apischlussel apisleutel kluczapi apinyckel",
+    "authkey accountkey storagekey licensekey licencekey sonarlogin masterkey deploykey integrationkey apitoken "
+    "artapi cleapi "
+    "ghpat azurepat githubpat gitlabpat stripekey openaikey anthropickey geminikey dapi claveapi chaveapi chiaveapi "
+    "apischlussel apisleutel kluczapi apinyckel",
     "ACCESS_KEY": "accesskey accesskeys secretkey secretkeys secretaccesskey clesecrete clavesecreta chavesecreta "
     "zugriffsschlussel",
     "PRIVATE_KEY": "privatekey privatekeys signingkey encryptionkey decryptionkey sshkey hmackey aeskey rsakey "
-    "sharedkey cryptokey serverkey privkey claveprivada chaveprivada",
+    "sharedkey cryptokey serverkey enckey cryptkey signkey unsealkey networkkey vapidprivate privkey claveprivada "
+    "chaveprivada",
     "AUTHORIZATION": "auth authorization authorisation proxyauthorization xauth",
     "CREDENTIAL": "credential credentials cred creds",
     "JWT": "jwt jwts",
     "SESSION": "session sessions phpsessid jsessionid sessid sessionkey sessionsecret sessioncookie",
     "COOKIE": "cookie cookies setcookie",
     "CONNECTION_STRING": "dsn connectionstring connectionstrings connstr connstring connectionuri",
-    "PIN": "pin pincode",
-    "OTP": "otp totp otpcode mfacode twofactorcode verificationcode smscode emailcode logincode authenticationcode",
+    "PIN": "pin pincode puk",
+    "OTP": "otp totp otpcode mfacode twofactorcode verificationcode smscode emailcode logincode authenticationcode "
+    "confirmcode",
     "CVV": "cvv cvc cvv2 cvc2 securitycode",
     "SSN": "ssn socialsecuritynumber socialsecurity",
 }
@@ -147,6 +152,7 @@ _DESCRIPTORS = word_set(
     "hint hints host id ids argtypes restype in index input issuer kind label last length level lifetime limit limits "
     "link location manager max message mgr method min minutes missing mode modified name names note notes number "
     "options output owner param parameter path paths permissions policy port position prefix price prompt properties "
+    "regex regexp pattern "
     "property protected provider purpose rate ref reference region required requirements requirement role rotated "
     "rotation rule rules scheme scope scopes seconds selector server service size source stage start state stats "
     "status stdin step strategy strength style suffix supply symbol term text_length threshold time timeout title "
@@ -164,7 +170,7 @@ _QUESTIONS = word_set("is has requires require needs forgot no num count show hi
 # The last word of a name whose value may be secret: the value has to look random as well.
 _WEAK_WORDS = frozenset(
     {"key", "keys", "tokens", "login", "sig", "signature", "salt", "seed", "pat", "sid", "license", "sas", "hmac",
-     "signed", "srt", "webhook", "accessid", "clave", "chave"}
+     "signed", "srt", "webhook", "pepper", "dek", "kek", "accessid", "clave", "chave"}
 )  # fmt: skip
 # Two words that name an id which opens doors.
 _SECRET_IDS = frozenset({"accessid", "secretid"})
@@ -204,6 +210,7 @@ RULES = word_set(ascii_copy(
 
 # A key of a secret has digits among its letters; those of hosts, people and versions have them at the end of a part.
 _WITHIN_WORD = re.compile(r"[A-Za-z][0-9]+[a-z]")
+_NO_NAME = re.compile(r"[0-9][^\s]*[!#%^&*+~]|[!#%^&*+~][^\s]*[0-9]")  # a digit and a sign that no name has
 _PARTS, _DIGITS = re.compile(r"[._\-/:@ ]"), re.compile(r"[0-9!#$%^&*+?~]+")
 SHORTEST_KEY = 6
 _BOUNDARY = re.compile(
@@ -276,10 +283,14 @@ def _judge(name: str) -> NameVerdict:
 
 def is_secret_name(text: str) -> bool:
     """Say whether a value is rather the name of a secret: `DB_PASSWORD` is, `hunter2pass` and `Sup3r_Secret` aren't."""
-    if judge(text).mark is None:
+    if judge(text).mark is None or _NO_NAME.search(text):
         return False
-    is_spelt = not text.isalnum() and (text.islower() or text.isupper())
-    return is_spelt or not _WITHIN_WORD.search(text)
+    return is_spelt(text) or not _WITHIN_WORD.search(text)
+
+
+def is_spelt(text: str) -> bool:
+    """Say whether a name is written in several words, with signs between them."""
+    return not text.isalnum() and (text.islower() or text.isupper())
 
 
 def is_telling_key(name: str) -> bool:

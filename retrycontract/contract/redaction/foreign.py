@@ -16,17 +16,25 @@ lykilorð lykilorðið lykilorðinu ពាក្យសម្ងាត់ စက�
 """
 _SECRETS = "密钥 密鑰 秘密鍵 シークレット 비밀키 секрет секретный_ключ"
 _TOKENS = "令牌 トークン 토큰 токен"
+_CODES = """
+验证码 校验码 驗證碼 认证码 動態密碼 認証コード 確認コード ワンタイムパスワード 인증번호 인증코드
+код_подтверждения код_безопасности проверочный_код одноразовый_код
+код_підтвердження код_за_потвърждение κωδικός_επαλήθευσης
+κωδικός_επιβεβαίωσης رمز_التحقق رمز_التأكيد کد_تایید קוד_אימות रहस्य_कोड
+सत्यापन_कोड รหัสยืนยัน mã_xác_minh mã_xác_thực
+"""
 # By length: a copy of the text keeps every position, so a name gives way to an ASCII one of its own length.
 _KNOWN: Final = {
     "PASSWORD": ("pw", "pwd", "pass", "pass_", "passwd", "passwd_", "password"),
     "SECRET": ("pw", "pwd", "pass", "pass_", "secret", "secret_"),
     "TOKEN": ("pw", "jwt", "jwt_", "token", "token_"),
+    "OTP": ("otp",),
 }
 
 
 def _forms() -> dict[str, str]:
     forms: dict[str, str] = {}
-    for mark, names in (("PASSWORD", _PASSWORDS), ("SECRET", _SECRETS), ("TOKEN", _TOKENS)):
+    for mark, names in (("PASSWORD", _PASSWORDS), ("SECRET", _SECRETS), ("TOKEN", _TOKENS), ("OTP", _CODES)):
         joined = names.replace("\u200c", "").split()
         for name in {name for word in joined for name in (word, word.replace("_", " "), word.replace("_", "-"))}:
             known = max((word for word in _KNOWN[mark] if len(word) <= len(name)), key=len)

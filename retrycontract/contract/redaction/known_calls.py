@@ -31,7 +31,8 @@ _SIGNING = (
     rf"|\b(?:remote(?:Secure)?|postgresql|mysql|mongodb)\((?:\s*{_STRING}\s*,){{3,4}}\s*|\bs3\((?:\s*{_STRING}\s*,){{2}}\s*"
 )
 _FIRST = (
-    r"(?:hmac\.new|bcrypt\.hash(?:pw|Sync)?|generate_password_hash|make_password|password_hash|scrypt(?:\.hash|Sync)"
+    r"(?:hmac\.new(?:\([\w.]+,\s*\[\]byte)?|SignedString\(\[\]byte|NewCookieStore\(\[\]byte|cookieParser|HMAC(?:256|384|512)"
+    r"|EncodingKey::from_secret|bcrypt|get_password_hash|hash_password|(?:password_?)?encoder\.encode|bcrypt\.hash(?:pw|Sync)?|generate_password_hash|make_password|password_hash|scrypt(?:\.hash|Sync)"
     r"|pbkdf2(?:Sync)?|PBEKeySpec|SecretKeySpec|(?:jedis|redis|red|conn)[.:]auth|Hash::make|(?:GenerateFromPassword|SymmetricSecurityKey)\([\w\[\].]{0,30}|(?:un)?protect)"
 )
 _TAKEN = (

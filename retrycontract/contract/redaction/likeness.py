@@ -18,6 +18,8 @@ LONG_WORD = 12
 # Nobody tells a longer one; scripts without blanks would else make each value the rest of the text.
 LONGEST_SAID = 200
 SHORTEST_MIXED, SHORTEST_ALTERNATING, _DIGITS = 5, 8, re.compile("[0-9]+")
+# `Summer2024!`: the sign is the password's, as a capital letter and digits before it say.
+_SHOUTED = re.compile(r"(?=[^\s]*[a-z])[A-Z][A-Za-z]{3,20}[0-9]{2,6}!{1,3}(?:[.,;:?)\]}\"'`]|\Z)")
 # What is written as program text.
 _WRITTEN = re.compile(r"[\"'`=<>(){}\[\],;|\\]|^[:/-]")
 
@@ -29,7 +31,10 @@ def is_certain(literal: Literal, mark: str) -> bool:
         return False
     if mark == "PASSWORD" and literal.telling and is_quoted_secret(literal, mark) and "://" not in text:
         return True
-    return literal.is_noise or literal.is_dense or (mark in PASSWORDS and literal.is_mixed)
+    if mark in PASSWORDS and literal.is_mixed:
+        return True
+    is_other = mark != "PASSWORD" and mark in PASSWORDS
+    return literal.is_noise or literal.is_dense or (is_other and is_plainly_secret(text, "PASSWORD"))
 
 
 def certain(name: str, literal: Literal | None, at: int, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -47,6 +52,8 @@ def certain(name: str, literal: Literal | None, at: int, allowance: Allowance) -
 def is_plainly_secret(text: str, mark: str) -> bool:
     """Say whether a word is mixed as passwords are and names and methods are not."""
     literal = Literal(text.rstrip(ENDS), 0, len(text), quoted=False)
+    if _SHOUTED.match(text):
+        return True
     if len(text) > LONGEST_SAID or METHOD.search(literal.text) or _WRITTEN.search(literal.text):
         return False
     is_alternating = len(literal.text) >= SHORTEST_ALTERNATING and literal.text.isalnum() and alternates(literal.text)

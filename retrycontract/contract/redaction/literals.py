@@ -14,6 +14,7 @@ from retrycontract.contract.redaction.field_names import (
     Assignment,
     NameVerdict,
     is_secret_name,
+    is_spelt,
     judge,
     split_words,
     word_set,
@@ -21,16 +22,20 @@ from retrycontract.contract.redaction.field_names import (
 from retrycontract.contract.redaction.randomness import entropy, is_digest, is_uuid, looks_random
 from retrycontract.contract.redaction.scan_copies import FOREIGN, ascii_copy
 
+LONGEST_VERSION, LONGEST_SPOKEN = 40, 200  # characters
 # What ends a clause or a call rather than a value.
 _TRAILING = ".,;:!?)]}"
 # Bits per character: place-holders and counting digits stay below.
 LEAST_DENSE = 2.5
 
+_VALIDATED = r"(?:required|nullable|sometimes|bail|string|present|filled)(?:\|[a-z_]+(?::[^|]*)?)+"
+_RULES = WholePattern(_VALIDATED)
 _PLACEHOLDER = WholePattern(
-    r"(?i)\$\{.*\}?|\$\(.*|\$[0-9]|\$[a-z_]*(?:pass|pwd|token|key|secret|user|auth)[a-z_]*|(?-i:\$[A-Z_][A-Z0-9_]{2,})"
+    r"(?i)\$\{.*\}?|\$\(.*|\$[0-9]|\$[a-z_]*(?:pass|pwd|token|key|secret|user|auth)[a-z_]*|(?-i:\$[A-Z_][A-Z0-9_]{2,}(?:[{\[].*)?)"
     r"|\{\{.*|\{%.*|\{[a-z_][\w.]*\}|\{[a-z_.]*|\W*\{[0-9]*\}\W*(?:\{[0-9]*\}\W*)*|(?:\W?%[sdr])+"
     r"|%\([a-z_]\w*\)s?|%[a-z_]\w*%|<[a-z][^<>]*>|<[a-z _-]*|&lt;.*"
     r"|(?:[^a-z0-9{}$]*\$?\{[a-z_][^{}\"'\s]{0,60}\})+[^a-z0-9{}$]*|secretstring:.*"  # nothing but what is put in
+    rf"|{_VALIDATED}"
     r"|op://[^/]+/.+|vault:.*/.*|arn:aws.*|file:///.*|/run/secrets/.*"  # where it lies
     r"|\*+|\.{3,}|x{3,}|\[redacted.*|\[[a-z _-]+\]|your[_ -].*|null|none|nil|undefined|true|false|nan|n/a|tbd|todo"
 )
@@ -38,8 +43,13 @@ _CODE = WholePattern(
     r"\$[A-Za-z_]+-|[A-Za-z_$][\w$]*(?:\(.*|\[.*|!\(.*|(?:(?:\??\.|::)[A-Za-z_$][\w$]*)+(?:\(.*|\[.*|!\(.*)?)|[({\[<&*|>!].*|[fFrRbBuU]{1,2}[\"'].*"
 )
 # Of these a token is none: colours of a theme, versions, the numbers of object identifiers, patterns.
-_NO_TOKEN = WholePattern(r"(?:[a-z]+ )*(?:[a-z]+:)?(?:#|0x)[0-9A-Fa-f]{1,8}|[0-9]+(?:\.[0-9]+){2,}|.*\(\?[:=!<P].*")
-_TYPE_NAME = WholePattern(r"(?:[A-Z][a-z]*[0-9]*){0,4}(?:Token|Str|Bytes|Key|Session|Secret|Buffer|Type)")
+_NO_TOKEN = WholePattern(r"(?:[a-z]+ )*(?:[a-z]+:)?(?:#|0x)[0-9A-Fa-f]{1,8}|[0-9]+(?:\.[0-9]+)+|.*\(\?[:=!<P].*")
+_VERSION = WholePattern(r"[~^<>=!v]{0,3}[0-9]+(?:\.[0-9x*]+){2,}(?:[-+.]?(?:a|b|rc|alpha|beta|dev|post)[-.]?[0-9]*)?")
+_TYPE_NAME = WholePattern(
+    r"(?:[A-Z][a-z]*[0-9]*){0,8}(?:Token|Str|Bytes|Key|Session|Secret|Buffer|Type|Mgr|Manager|Hasher)"
+)
+_TWO_WORDS = WholePattern(r"[A-Za-z]+(?:\.[A-Za-z]+){1,3}[0-9]{1,6}|[A-Z][a-z]+[0-9]+(?:\.[A-Z][a-z]+[0-9]*)+")
+_CAPITAL_LAST = WholePattern(r"[A-Za-z]+\.[A-Z][a-z]+[0-9]{1,6}")
 _COMPARISONS = frozenset({"==", "===", "!=", "!=="})
 # How a browser sends credentials, and where a Unix looks for accounts.
 _MODES = {"CREDENTIAL": ("same-origin", "include", "omit"), "PASSWORD": ("files", "compat", "systemd", "sss")}
@@ -53,8 +63,13 @@ _SENTENCE_WORDS = word_set(
     "the a an is are was be must your you my for to of or not in on with at please enter required invalid cannot can "
     "should will this that has have if no wrong incorrect change reset forgot missing expired least characters and "
     "as by from it need der die das ist ein fur und nicht le la les une pour el los una para de password passwort "
-    "token secret key user username account when used"
+    "token secret key user username account when used see ask same printed sent stored rotated siehe kommt wie voir"
 )
+# What forms and validators say of a password, in a sentence of three words and more; a passphrase has none of these.
+_SPEAKING = word_set(
+    "required must invalid incorrect characters enter please forgot reset expired missing field wrong password token"
+)
+_TYPES = word_set("string str number integer boolean object array")
 
 # Below these a word without a digit is an ordinary word.
 _NUMBER_MARKS = frozenset({"PIN", "OTP", "CVV", "SSN"})
@@ -145,9 +160,9 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
         return False  # what is secret in a URL is found as such
     if literal.quoted:
         return is_quoted_secret(literal, verdict.mark) and not _only_names(literal, verdict.mark, beside)
-    is_other = verdict.mark not in _ANYTHING_MARKS and _NO_TOKEN.fits(text)
+    is_other = _is_other(text, verdict.mark)
     is_number = beside.operator != ":" and beside.spaced and beside.name.isupper() and NUMBER.fullmatch(text)
-    if is_other or is_number or (_CODE.fits(text) and not literal.is_noise):
+    if is_other or is_number or (_CODE.fits(text) and not literal.is_noise and not _is_of_words(text, beside)):
         return False
     word = text.partition(")")[0]
     if beside.operator in _COMPARISONS and word.isidentifier():
@@ -155,14 +170,16 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
         text = word.rstrip(digits) if word.rstrip(digits) == beside.name.rstrip(digits) else word
         if not has_digit(text):
             return False
-    elif beside.operator == ":" and beside.spaced:
-        says = text.casefold() in RULES or (beside.goes_on and text.casefold() in _SENTENCE_WORDS)
-        if says or _TYPE_NAME.fits(text):
-            return False
+    elif beside.operator == ":" and beside.spaced and (text.casefold() in RULES or _TYPE_NAME.fits(text)):
+        return False
+    if beside.goes_on and text.casefold() in _SENTENCE_WORDS:
+        return False
     # In program text a variable has the name of a secret; in settings such a word may be one.
     is_constant = beside.spaced and word.isupper()
-    is_of_code = (beside.is_argument and is_constant) or (
-        "=" in beside.operator and (beside.is_argument or is_constant or word != text)
+    is_of_code = (
+        (beside.is_argument and (is_constant or beside.operator == ":"))
+        or ("=" in beside.operator and (beside.is_argument or is_constant or word != text))
+        or (beside.operator == "=" and beside.spaced and is_spelt(word))
     )
     if is_of_code and word.isidentifier() and not has_digit(word) and (is_secret_name(word) or judge(word).descriptor):
         return False
@@ -171,19 +188,56 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
     return _is_bare_secret(literal, verdict.mark, beside)
 
 
+def _is_of_words(text: str, beside: Assignment) -> bool:
+    """Say whether what reads like a member of an object is a password of two words, as settings have it."""
+    if beside.is_argument or is_secret_name(text) or is_secret_name(text.rpartition(".")[2]):
+        return False
+    is_set = beside.operator == "=" and not beside.spaced
+    return _TWO_WORDS.fits(text) if is_set else _CAPITAL_LAST.fits(text)
+
+
+def _is_other(text: str, mark: str) -> bool:
+    return (mark not in _ANYTHING_MARKS and _NO_TOKEN.fits(text)) or is_of_package(text, mark)
+
+
+def speaks_of_secret(text: str) -> bool:
+    """Say whether a value names a type or a rule, or is a sentence about a secret: `This field is required.`"""
+    first, _, rest = text.casefold().partition(" ")
+    if first in _TYPES and (not rest or rest.startswith("(")):
+        return True
+    if not text.isascii() or len(text) > LONGEST_SPOKEN:
+        return False
+    words = {word.strip(_TRAILING) for word in text.casefold().split()}
+    is_sentence = _PROSE.fits(text) and len(words & _SENTENCE_WORDS) > 1 and not words.isdisjoint(_SPEAKING)
+    return is_sentence or _RULES.fits(text)
+
+
+def is_of_package(text: str, mark: str) -> bool:
+    """Say whether a value is the version of a package whose name reads like a secret's: `"jsonwebtoken": "^9.0.2"`."""
+    return mark != "PASSWORD" and len(text) <= LONGEST_VERSION and text.isascii() and _VERSION.fits(text)
+
+
 def _only_names(literal: Literal, mark: str, beside: Assignment) -> bool:
     """Say whether a quoted word is what a token is compared with, or names one: `REFRESH_TOKEN = "refresh_token"`."""
     text = literal.text
-    if mark in _ANYTHING_MARKS or has_digit(text):
+    if has_digit(text):
+        return False
+    said, name = set(split_words(text)), set(split_words(beside.name))
+    if text[:2] in ("X-", "x-") and is_secret_name(text):
+        return True
+    # `RESET_PASSWORD = "auth/resetPassword"`, `API_KEY_HEADER = "X-API-Key"`
+    if is_secret_name(text) and ((len(name) > 1 and name < said) or said <= name) and "=" in beside.operator:
+        return beside.name.isupper() or mark not in _ANYTHING_MARKS
+    if mark in _ANYTHING_MARKS:
         return False
     is_variable = text.isupper() and text.isidentifier() and "_" in text
-    is_part = is_secret_name(text) and set(split_words(text)) <= set(split_words(beside.name))
+    is_part = is_secret_name(text) and said <= name
     return is_variable or is_part or (mark == "TOKEN" and beside.operator in _COMPARISONS and not literal.is_noise)
 
 
 def is_quoted_secret(literal: Literal, mark: str) -> bool:
     text = literal.text
-    if mark not in _ANYTHING_MARKS and _NO_TOKEN.fits(text):
+    if _is_other(text, mark):
         return False
     if mark == "TOKEN" and " " in text and not has_digit(text):
         return False

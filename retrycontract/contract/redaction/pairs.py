@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 
 from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan
-from retrycontract.contract.redaction.field_names import SECRET_NAME, SPACE, Assignment, judge
+from retrycontract.contract.redaction.field_names import SECRET_NAME, SPACE, Assignment, judge, word_set
 from retrycontract.contract.redaction.literals import Literal, is_secret_literal
 from retrycontract.contract.redaction.values import read_literal
 
+# What a sentence says of a flag.
+_SAID_OF_FLAGS = word_set(
+    "option options flag flags argument arguments parameter parameters switch value is was are and or to as for in on "
+    "if when with from will can must should overrides sets takes"
+)
+_GOES_ON = re.compile(r"[.,]?[ \t]+[A-Za-z(`]|[.,]?\s*\Z|[.,]\s")
 # Behind options without a value: `-genkey` and `--no-password` read like a secret's name, too.
 _FLAG = Head(rf"(?i)(?:^|[\s\"'`(\[,])(?:--?[\w-]{{1,40}}[ \t]{{1,4}}){{0,6}}--?({SECRET_NAME})([\"']?,?[ \t]+)")
 _ELEMENT = Head(
@@ -51,10 +58,20 @@ def _named(
     allowance.spend(start)
     literal = literal or read_literal(text, end)
     # What begins with a dash is the next flag, not the value of this one.
-    if literal is None or (operator == "--" and literal.text.startswith("-")):
+    if literal is None or (operator == "--" and (literal.text.startswith("-") or _is_said(text, find, literal))):
         return
     if is_secret_literal(literal, verdict, Assignment(find[1], operator, spaced=False, starts_line=True), allowance):
         yield SecretSpan(literal.start, literal.end, verdict.mark or "API_KEY")
+
+
+def _is_said(text: str, find: Find, literal: Literal) -> bool:
+    """Say whether a flag is spoken of, `the --token option`, or an argument of a call, `"--password", help="…"`."""
+    if literal.quoted:
+        return False
+    between = text[find.span(1)[1] : find.span(0)[1]]
+    is_item = between[:1] in ("'", '"') and "," in between
+    goes_on = _GOES_ON.match(text, literal.end) is not None
+    return is_item or (goes_on and literal.text in _SAID_OF_FLAGS)
 
 
 # Behind `set` and the like: in lists of words, too.

@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from retrycontract.contract.redaction.commands import METHOD
+from retrycontract.contract.redaction.commands import ARTICLES, METHOD
 from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, compiled, has_digit
 from retrycontract.contract.redaction.field_names import NAME_WORDS
 from retrycontract.contract.redaction.likeness import ENDS, LONGEST_SAID, SHORTEST_MIXED, is_plainly_secret
 from retrycontract.contract.redaction.literals import Literal
+from retrycontract.contract.redaction.scan_copies import FOREIGN
 
 _WORD, _QUOTED = r"[^\s\"'`;<>]+", r"\"[^\"\n]+\"|'[^'\n]+'"
 _VALUE = rf"({_QUOTED}|{_WORD})"
@@ -41,6 +42,8 @@ _SURE = (
         rf"(?:[ \t]+priv[ \t]+\S+(?:[ \t]+[0-9]+)?[ \t]+{_VALUE})?",
         rf"\bcreateUser[ \t]+\S+[ \t]+(?:MD5|SHA\S*)[ \t]+{_VALUE}(?:[ \t]+(?:DES|AES)\S*[ \t]+{_VALUE})?",
         rf"\br[ow]community6?[ \t]+{_VALUE}",
+        rf"\bsnmp-server[ \t]+host[ \t]+\S+[ \t]+(?:(?:traps|informs)[ \t]+)?version[ \t]+(?:1|2c)[ \t]+{_VALUE}",
+        rf"\bneighbor[ \t]+\S+[ \t]+password[ \t]+(?:[0-7][ \t]+)?{_VALUE}",
         flags="(?i)",
     ),
     _any(
@@ -108,11 +111,13 @@ _LIKELY = (
         flags="(?m)",
     ),
     _any(
+        rf"(?:\becho[ \t]+[\"']?\$\{{?|\bprintenv[ \t]+)\w*(?:{NAME_WORDS})\w*\}}?[\"']?[ \t]*\r?\n"
+        rf"[ \t]*({_WORD})[ \t]*\r?(?:\n|\z)",
         rf"\bauth-user-pass\b[^\n]*\n\S+\n({_WORD})",
         r">[ \t]*\S*(?:auth|pass|cred|secret|login)\S*[ \t]*<<-?[ \t]*['\"]?\w+['\"]?[ \t]*\n"
         rf"(?:\S+\n)?({_WORD})\n[A-Z]+\b",
-        rf"\b(?:echo|printf)[ \t]+(?:-\w+[ \t]+)?{_VALUE}[ \t]*>{{1,2}}[ \t]*[\"']?[\w./~$-]*"
-        r"(?:pass|\bpw|secret|token|cred|\.key|\.psk)",
+        rf"\b(?:echo|printf)[ \t]+(?:-\w+[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)?{_VALUE}[ \t]*>{{1,2}}"
+        r"[ \t]*[\"']?[\w./~$-]*(?:pass|\bpw|secret|token|cred|\.key|\.psk)",
         rf"\bsudo\b[^\n]{{0,60}}?-S\b[^\n]{{0,80}}?\binput[\"']?[ \t]*[=:][ \t]*b?({_QUOTED})",
         rf"\bopenssl[ \t]+passwd[ \t]+-\w+[ \t]+({_WORD})\)",
         flags="(?i)",
@@ -162,13 +167,17 @@ _PURPOSE = (
     r"|gate|entry|unlock|backup|recovery|sign[ -]?in|bestatigungs|sicherheits|freischalt)"
 )
 _KIND = (
-    rf"(?:{_PURPOSE}[ -]?(?:pass)?(?:code|pin|kod|number)|otp|tan|pin|code de (?:verification|securite)"
+    rf"(?:{_PURPOSE}[ -]?(?:pass)?(?:code|pin|kod|number)|otp_*|tan|pin|code de (?:verification|securite)"
+    r"|kod[ \t]weryfikacyjny|dogrulama[ \t]kodu|mtan|kod[ \t]potwierdzenia|kode[ \t]verifikasi|verificatiecode"
     r"|codigo de (?:verificacion|seguridad|verificacao)|codice di verifica|cvv|cvc)"
 )
 _NUMBER = r"([0-9]{3,8}|[0-9]{3}[ -][0-9]{3})"
 _CODES = _any(
     rf"\b{_KIND}\b(?:[ \t]+(?:for|fur|der|die|des|de|pour|para|of|to|the|la|le|el|2fa|code|card|karte|[\w.-]+)){{0,5}}?"
-    rf"[ \t]*(?:is|ist|lautet|est|es|e|:|=|-)?:?[ \t]*{_NUMBER}\b",
+    rf"[ \t]*(?:is|ist|lautet|est|es|e|to|adalah|:|=|-|{FOREIGN}{{1,3}})?:?[ \t]*{_NUMBER}(?:\b|{FOREIGN})",
+    rf"\b(?:use|enter|type)[ \t]+{_NUMBER}[ \t]+(?:as|to|for)[ \t]+"
+    r"(?:your|the|verif|confirm|log|sign|continue|complete)",
+    rf"\byour(?:[ \t]+[\w.-]+){{0,3}}[ \t]+code(?:[ \t]+is)?:?[ \t]+{_NUMBER}\b",
     rf"\b(?:G-)?{_NUMBER}[ \t]+is[ \t]+(?:your|the)[ \t]+(?:[\w.-]+[ \t]+){{0,4}}?(?:code|pin|otp|passcode)\b",
     flags="(?i)",
 )
@@ -208,8 +217,8 @@ def find_lists_of_codes(text: str, allowance: Allowance) -> Iterator[SecretSpan]
                     yield SecretSpan(*word.span(), "SECRET")
 
 
-def _is_any(_: Literal) -> bool:
-    return True
+def _is_any(literal: Literal) -> bool:
+    return literal.text not in ARTICLES
 
 
 def _is_mixed(literal: Literal) -> bool:

@@ -11,6 +11,7 @@ from retrycontract.contract.redaction.detectors import (
     Finder,
     Head,
     SecretSpan,
+    has_digit,
     loosened,
 )
 from retrycontract.contract.redaction.field_names import (
@@ -37,11 +38,19 @@ _TAKEN_INSTEAD = Head(
     r"|\.(?:unwrap_or(?:_else)?|or_?else(?:_get)?|get_?or_?else|if_?empty|or)\((?:\|\w?\||\w*\(?\)?\s?[-=]>)?)"
     rf"(?:[\s(]|\\\n){{0,20}}\\{{0,4}}({_QUOTE})[^\"'`\s]"
 )
+# What a function with the name of a secret gives back, `def get_password(): return "…"`.
+_RETURNED = Head(
+    rf"(?i)({SECRET_NAME})(?:\([^()\n]*\)[^\n;\"'`]*?(?:[{{:=>][ \t]*\r?\n)?[ \t]*"
+    r"(?:\breturn[ \t(]*|=>?[ \t]*|\{[ \t]*)"
+    rf"|[ \t]*=[ \t]*\(\w*\)[ \t]*=>[ \t]*(?:\{{\s*return[ \t]*)?)({_QUOTE})[^\"'`\s]"
+)
 # A call that begins so asks for a secret by its name; what it is given is no secret.
 _ASKING = word_set(
     "get read load fetch find lookup has is list delete remove describe parse decode generate request resolve access "
     "retrieve require required need missing forgot show prompt ask input label use from import export print log"
 )
+# What is done to any text, and what a test says when it has passed.
+_OF_TEXTS = word_set("encode decode split join strip lstrip rstrip")
 _MIXED = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9!@#$%^&*+]*[0-9!@#$%^&*+])")
 _PART = Head(
     rf"(?i)\bname=[\"']?({SECRET_NAME})[\"']?[^\n]*\n(?:[A-Za-z-]+:[^\n]*\n){{0,4}}"
@@ -61,11 +70,12 @@ def find_arguments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         literal = read_literal(text, find.span(3)[0])
         if find[2] == "{" and literal and text[literal.end + 1 : literal.end + 2] != "}":
             continue
-        if literal and verdict.mark and words and words[0] not in _ASKING:
+        if literal and verdict.mark and words and words[0] not in _ASKING and words[-1] not in _OF_TEXTS:
             # Behind a service and a user, or an address: `keyring.set_password("service", "user", "value")`.
             listed = [*read_list(text, find.span(3)[0])] if verdict.mark == "PASSWORD" else []
+            is_verb = find[1].casefold() in ("pass", "passes", "passed") and " " in literal.text
             for argument in listed[-1:] if len(listed) > 2 else [literal, *listed[1:]]:
-                if _is_argument(argument, verdict):
+                if _is_argument(argument, verdict) and not is_verb:
                     yield SecretSpan(argument.start, argument.end, verdict.mark)
     for find in _PAIR_OF_ARGUMENTS.telling(text, allowance):
         literal = read_literal(text, find.span(1)[0])
@@ -95,6 +105,14 @@ def find_taken_instead(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         is_word = mark in _WORDS_ARE_SECRETS and " " not in literal.text and _MIXED.match(literal.text) is not None
         if literal.is_noise or literal.is_dense or (is_word and _is_argument(literal, NameVerdict(mark="PASSWORD"))):
             yield SecretSpan(literal.start, literal.end, mark)
+
+
+def find_returned(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `def get_password(): return "value"`."""
+    for find in _RETURNED.telling(text, allowance):
+        verdict, literal = judge(find[1]), read_literal(text, find.span(2)[0])
+        if verdict.mark and literal and _is_argument(literal, verdict) and has_digit(literal.text):
+            yield SecretSpan(literal.start, literal.end, verdict.mark)
 
 
 def find_parts(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -137,6 +155,7 @@ def find_inserted_values(text: str, allowance: Allowance) -> Iterator[SecretSpan
 FINDERS = (
     Finder(loosened(f"{_CALL.pattern}|{_PAIR_OF_ARGUMENTS.pattern}"), find_arguments),
     Finder.of(_TAKEN_INSTEAD, find_taken_instead),
+    Finder.of(_RETURNED, find_returned),
     Finder.of(_PART, find_parts),
     Finder.of(_INSERT, find_inserted_values),
 )

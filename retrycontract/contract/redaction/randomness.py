@@ -164,10 +164,12 @@ _PICTURES, _ALPHABET = ("iVBORw0KGgo", "R0lGOD", "/9j/", "JVBERi0"), re.compile(
 # Ids that models' APIs give to answers and calls, addresses of IPFS, the path of a drawing (SVG).
 _IDS = re.compile(
     r"(?:chatcmpl|resp|msg|toolu|call|thread|run|asst|file|batch|gen|req|fc|rs|srvtoolu)[-_][A-Za-z0-9]{16,64}"
-    r"|bafy[a-z2-7]{50,60}|Qm[1-9A-HJ-NP-Za-km-z]{44}|[MmLlHhVvCcSsQqTtAaZz0-9-]+"
+    r"|bafy[a-z2-7]{50,60}|bc1[a-z0-9]{39,59}|Qm[1-9A-HJ-NP-Za-km-z]{44}|[MmLlHhVvCcSsQqTtAaZz0-9-]+"
 )
 # What stands before a random token that is a file, a digest, data or an address, not a credential.
 _DIGESTS, _LONGEST_DIGEST = re.compile(r"(?:[/\\.@#]|(?i:sha\d+)[-:=]|\bh1:|base64,|0x)\Z"), 12
+# `PublicKey = …` of WireGuard.
+_PUBLIC_KEY, _LONGEST_NAME, LENGTH_OF_KEY = re.compile(r"(?i:public_?key)[\"']?[ \t]*[:=][ \t]*[\"']?\Z"), 24, 44
 _ADDRESS, _LOOK_BACK = re.compile(r"://[^\s\"'<>]*\Z"), 200
 
 
@@ -181,6 +183,8 @@ def find_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         if token.startswith(_PUBLIC) or text[end : end + 1] in ("/", "\\"):
             continue
         if _DIGESTS.search(text[max(0, start - _LONGEST_DIGEST) : start]) or _IDS.fullmatch(token):
+            continue
+        if end - start == LENGTH_OF_KEY and _PUBLIC_KEY.search(text[max(0, start - _LONGEST_NAME) : start]):
             continue
         if text[start - 1 : start] == "<" and text[end : end + 1] == "@":  # the id of an e-mail
             continue

@@ -23,7 +23,7 @@ from retrycontract.contract.redaction.scan_copies import FOREIGN
 from retrycontract.contract.redaction.values import read_literal
 
 # Sentences that say more between the name and the value than a verb.
-_BELONGING = "for|of|you|we|to|fur|de|del|della|du|des|do|da|dos|voor|van|till|til|k|ke|od|na|za"
+_BELONGING = "for|of|on|at|you|we|to|fur|de|del|della|du|des|do|da|dos|voor|van|till|til|k|ke|od|na|za"
 _TOLD = r"(?:is|was|ist|est|es|e|jest|lautet|ar|je|este|er|on|adalah):?(?:[ \t]+(?:also|now|still|currently))?"
 _WHOSE = Head(
     rf"(?i)({SECRET_NAME})[ \t]*(?:(?:[ \t](?:(?:is|was)[ \t]+\w+[ \t]+)?(?:{_BELONGING})(?:[ \t]+[\w.@'/:-]+)+"
@@ -37,11 +37,19 @@ _ASIDE = Head(
     rf"(?i){_NAME}(?:(?:[ \t]+\w+){{1,4}}[ \t]+(?:este|adalah|la)|[ \t]*\((?:currently|now|was|old)"
     r"|[ \t]*\?\s*(?:\[[^\]\n]*\][ \t]*)?(?:[\w.]{1,20}:|it'?s|it is|-))[ \t]+"
 )
+_STATE = r"(?:updated|changed|set|reset|rotated|generated|created)"
+_CHANGED = Head(
+    rf"(?i){_NAME}(?:[ \t]+(?:has[ \t]+been|was|is|got))?[ \t]+(?:(?:successfully[ \t]+)?{_STATE}[ \t]*(?::|->|=)"
+    rf"|(?:has[ \t]+been|was)[ \t]+{_STATE}\.[ \t]+(?:the|your|its|it'?s)(?:[ \t]+new)?(?:[ \t]+one)?(?:[ \t]+is)?:?"
+    r"|(?:is|was)[ \t]+(?:currently|now|still|also|temporarily|just|actually):?)[ \t]+"
+    rf"|(?i){_NAME},?[ \t]+(?:please[ \t]+)?(?:enter|type|use|give|supply)(?:[ \t]+in)?:?[ \t]+"
+)
 _COMMENT = r"#[ \t]*(?i:was|is|old|currently|formerly):?[ \t]+"
 _COMMENTED = Head(rf"(?i){_NAME}[^\n#]{{0,60}}{_COMMENT}", ending=_COMMENT)
 _FOREIGN_WORDS = Head(rf"(?i){_NAME}(?:[ \t]+\w*{FOREIGN}[\w{FOREIGN}]*){{1,4}}[ \t]*[:-][ \t]+")
 _SET_TO = Head(
     rf"(?i)\b(?:set|change|changed|reset|update|updated)[ \t]+(?:[\w'.-]+[ \t]+){{0,4}}?({SECRET_NAME})"
+    r"(?:[ \t]+(?:for|of)[ \t]+[\w.@-]+)?"
     r"(?:(?:[ \t]+from[ \t]+(\S+))?[ \t]+(?:to|as):?|[ \t]+from|[ \t]+and[ \t]+(?:set|change)[ \t]+it[ \t]+to)[ \t]+"
 )
 # With nothing but a blank or a slip between, `mit dem Passwort …`; and a user beside a password.
@@ -85,11 +93,16 @@ _FIRST_SAID = Head(
 _FIRST_WORD = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9])(?!\w+://|[\w./-]+\.[a-z]{1,5}\Z)[^(){}<>\[\]=,/\\]{6,80}")
 
 
+# What only noise of such a length is taken for, where nothing but a blank stands between.
+_KEYS, SHORTEST_KEY = frozenset({"API_KEY", "ACCESS_KEY", "SECRET"}), 20
+
+
 def find_told(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `the password for … is …` and `change the password to …`."""
     for find in head.all(text, allowance):
         start, end = find.span(0)
-        yield from certain(find[1], read_literal(text, end, within=LONGEST_SAID), start, allowance)
+        name = find[1] if find.span(1) != (-1, -1) else find[2]
+        yield from certain(name, read_literal(text, end, within=LONGEST_SAID), start, allowance)
         if head is _SET_TO and find.span(2) != (-1, -1):  # the old one
             yield from certain(find[1], Literal(find[2], *find.span(2), quoted=False), start, allowance)
 
@@ -106,8 +119,14 @@ def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[Se
             if not alternates(find[group]):
                 continue
         # `pass` is a verb as well.
-        if mark == "PASSWORD" and (head is not _BARE or find[1] not in ("pass", "passes", "passed")):
-            start = find.span(group)[0]
+        start = find.span(group)[0]
+        if head is _BARE and mark in _KEYS and (word := _WORD.match(text, start)):
+            if len(bare := word[0].rstrip(ENDS)) >= SHORTEST_KEY and Literal.whole(bare).is_noise:
+                allowance.spend(start)
+                yield SecretSpan(start, start + len(bare), mark)
+        elif mark == "PASSWORD" and (
+            head is not _BARE or find[1] not in ("pass", "passes", "passed", "Passes", "Passed")
+        ):
             word = _WORD.match(text, start)
             if word and head is _BARE and "_" in find[1] and find[1].isupper() and NUMBER.fullmatch(word[0]):
                 continue  # `#define TLS1_CK_PSK 0x0300008A`
@@ -147,7 +166,10 @@ def find_said_first(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
 FINDERS = (
     Finder.of(_SPOKEN, find_spoken),
     Finder.of(_PHRASE, find_phrases),
-    *(Finder.of(head, partial(find_told, head)) for head in (_WHOSE, _SET_TO, _ASIDE, _COMMENTED, _FOREIGN_WORDS)),
+    *(
+        Finder.of(head, partial(find_told, head))
+        for head in (_WHOSE, _SET_TO, _ASIDE, _CHANGED, _COMMENTED, _FOREIGN_WORDS)
+    ),
     *(Finder.of(head, partial(find_barely_told, head)) for head in (_BARE, _LOGIN, _JOINED)),
     Finder.of(_FIRST_SAID, find_said_first),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan
 from retrycontract.contract.redaction.field_names import KINDS
@@ -16,10 +17,14 @@ _HEADER = Head(
     r"|bot|pat|ghost)[ \t:]+)?)"
     r"([^\s\"'`<>(),;][^\s\"'`<>]*)"
 )
-_CALLED = re.compile(r"[a-z_]+(?:\.[A-Za-z_]+)*\(|(?:[\w.]+\.)?[A-Z][A-Za-z]+\[")
+_CALLED = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*\(|(?:self|this|cls)\.[a-z_.]+[,;)\s]*\Z|(?:[\w.]+\.)?[A-Z][A-Za-z]+\[")
 _BEARER = Head(r"(?i)\b(bearer|flyv1|token)[ \t]+([A-Za-z0-9][\w.~+/=-]{7,})")
 _BASIC = Head(r"(?i)\bbasic[ \t]+([A-Za-z0-9+/_-]{8,}={0,2})")
-_COOKIE = Head(r"(?i)\bcookie[\"'\\]{0,3}\s{0,4}[:,]\s{0,4}[\"'\\]{0,3}(\w[^=\s\"';]*=[^\n\r\"'`]+)")
+_COOKIE = Head(
+    r"(?i)\bcookie(?:[\"'\\]{0,3}\s{0,4}:|[\"'\\]{1,3}\s{0,4},)\s{0,4}[\"'\\]{0,3}(\w[^=\s\"';]*=[^\n\r\"'`]+)"
+)
+# A line of a cookie jar.
+_JAR = Head(r"(?m)^(?:#HttpOnly_)?[\w.-]+\t(?:TRUE|FALSE)\t/[^\t\n]*\t(?:TRUE|FALSE)\t[0-9]+\t[^\t\n]+\t([^\s]{8,})")
 _USERINFO = Head(r"([A-Za-z][A-Za-z0-9+.-]{0,30})://([^\s/?#\"'`<>@:]*)(?::([^\s/?#\"'`<>]*))?@")
 _LOOSE_USERINFO = Head(
     r"((?:postgres|mysql|mariadb|mongodb|redis|amqp|mssql|sqlserver|oracle|clickhouse|kafka|nats|ldap|smtp)[a-z0-9+.-]{0,20})"
@@ -106,9 +111,9 @@ def find_basic_credentials(text: str, allowance: Allowance) -> Iterator[SecretSp
             yield SecretSpan(*find.span(1), "AUTHORIZATION")
 
 
-def find_cookies(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find the pairs of Cookie and Set-Cookie headers."""
-    for find in _COOKIE.telling(text, allowance):
+def find_cookies(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find the pairs of Cookie and Set-Cookie headers, and the values of a cookie jar."""
+    for find in head.telling(text, allowance):
         yield SecretSpan(*find.span(1), "COOKIE")
 
 
@@ -158,7 +163,7 @@ FINDERS = (
     Finder.of(_HEADER, find_authorizations),
     Finder.of(_BEARER, find_bearer_tokens),
     Finder.of(_BASIC, find_basic_credentials),
-    Finder.of(_COOKIE, find_cookies),
+    *(Finder.of(head, partial(find_cookies, head)) for head in (_COOKIE, _JAR)),
     Finder.of(_USERINFO, find_userinfo),
     Finder.of(_LOOSE_USERINFO, find_loose_userinfo),
 )

@@ -23,8 +23,8 @@ from retrycontract.contract.redaction.foreign import (
     without_marks,
 )
 from retrycontract.contract.redaction.listed_words import MOST_ARGUMENTS, redacted_tail, redacted_words
-from retrycontract.contract.redaction.literals import Literal
-from retrycontract.contract.redaction.neighbours import headed_columns, paired_values, spellings_of
+from retrycontract.contract.redaction.literals import Literal, is_of_package, speaks_of_secret
+from retrycontract.contract.redaction.members import headed_columns, paired_values, spellings_of
 from retrycontract.contract.redaction.scanner import BALANCED, FEW_ASKED, Scanner
 
 # A program and its arguments, as the configurations of MCP servers, containers and editors have them.
@@ -74,7 +74,7 @@ def flagged(before: Any, item: Any, *, alone: bool) -> str | None:
         if before.startswith("-"):
             return judge(before).mark if before.translate(_DASHES).isalnum() and len(before) <= LONGEST_NAMING else None
         name = _shown(before) if alone else ""
-        return judge(name).mark if name and " " not in name and Literal.whole(item).telling else None
+        return judge(name).mark if name and name.count(" ") < 3 and Literal.whole(item).telling else None
     return None
 
 
@@ -84,7 +84,7 @@ CIRCULAR = "[circular]"
 # Switches and kinds, such as `auth: basic`, stay readable below a mild mark.
 _OPEN_WORDS = word_set(
     "true false none null basic bearer digest oauth oauth2 apikey api_key required optional disabled enabled default "
-    "auto lax strict"
+    "auto lax strict include omit same-origin"
 )
 # Marks whose names are ordinary words too: a small number or a known word below them is no secret.
 _MILD = frozenset({"AUTHORIZATION", "SESSION", "COOKIE", "TOKEN", "CREDENTIAL"})
@@ -373,7 +373,7 @@ def _is_secret_text(text: str, mark: str) -> bool:
     if mark in _DIGITS:
         digits = [c for c in text if c.isalnum()]
         return len(digits) in _DIGITS[mark] and any(c.isdigit() for c in digits)
-    if mark in _MILD and text.casefold() in _OPEN_WORDS:
+    if (mark in _MILD and text.casefold() in _OPEN_WORDS) or is_of_package(text, mark) or speaks_of_secret(text):
         return False
     return not (text.startswith(("${", "{{")) and text.endswith("}") and Literal.whole(text).is_placeholder)
 
