@@ -46,6 +46,7 @@ class Limits:
 
 logger = logging.getLogger("retrycontract")
 
+USER_TICKS = 11  # of what `/proc/…/stat` tells behind the name, next to those of the system
 STARTUP_SECONDS = 30.0  # a machine under load needs long to start a process
 PACKAGES = ("retrycontract", "jsonschema_rs", "yaml", "tree_sitter")  # whose folders the child may import from
 START = "import sys; sys.path += sys.argv.pop().split('\\n'); from retrycontract.children.child import main; main()"
@@ -68,10 +69,13 @@ class Death(StrEnum):
 
 
 class ChildDiedError(Exception):
-    """Raised when a job was not finished; `death` says why, `cpu_seconds` what is charged for it."""
+    """Raised when a job was not finished; `death` says why, `cpu_seconds` what is charged for it.
 
-    def __init__(self, death: Death, cpu_seconds: float) -> None:
-        self.death, self.cpu_seconds = death, cpu_seconds
+    Of a job that `is_starved` nothing is known: the clock ended it before it had a half of its processor time.
+    """
+
+    def __init__(self, death: Death, cpu_seconds: float, *, is_starved: bool = False) -> None:
+        self.death, self.cpu_seconds, self.is_starved = death, cpu_seconds, is_starved
         super().__init__(death.value)
 
 
@@ -91,6 +95,7 @@ class ChildProcess:
         self._limits = limits
         self._asked = 0
         self._memory = 0
+        self._used: float | None = None
         # Within a program that carries its interpreter in it this would start that program once more.
         if not sys.executable or getattr(sys, "frozen", False):
             raise ChildUnavailableError("there is no Python interpreter to start")
@@ -122,11 +127,15 @@ class ChildProcess:
         """Have a job done; raises ChildDiedError."""
         body = pickle.dumps((job, cpu_seconds, request), pickle.HIGHEST_PROTOCOL)
         self._asked += 1
+        before = self._used = self._cpu_seconds()
         answer, is_late = self._exchange(len(body).to_bytes(LENGTH_BYTES, "big") + body, self._limits.seconds)
         if answer is None:
             status = self._child.wait()
-            if is_late or status == -getattr(signal, "SIGPROF", 0):  # ended by the limits
+            if status == -getattr(signal, "SIGPROF", 0):
                 raise ChildDiedError(Death.WORK, cpu_seconds)
+            if is_late:
+                used = cpu_seconds if before is None or self._used is None else self._used - before
+                raise ChildDiedError(Death.WORK, min(used, cpu_seconds), is_starved=2 * used < cpu_seconds)
             logger.warning("A child process ended in the middle of its work", extra={"status": status})
             raise ChildDiedError(Death.CRASH, cpu_seconds)
         self._memory = answer["memory"]
@@ -147,6 +156,14 @@ class ChildProcess:
                 if pipe is not None:
                     pipe.close()
 
+    def _cpu_seconds(self) -> float | None:
+        """Tell how long the child has worked so far; None where the system does not say."""
+        try:
+            status = Path(f"/proc/{self._child.pid}/stat").read_bytes().rpartition(b")")[2].split()
+            return (int(status[USER_TICKS]) + int(status[USER_TICKS + 1])) / os.sysconf("SC_CLK_TCK")
+        except (OSError, IndexError, ValueError):
+            return None
+
     def _exchange(self, request: bytes, seconds: float) -> tuple[dict[str, Any] | None, bool]:
         """Send a request and wait for its answer, None when the child died; tells, too, if it was too late."""
         assert self._child.stdin is not None
@@ -155,6 +172,7 @@ class ChildProcess:
 
         def stop_late() -> None:
             late.set()
+            self._used = self._cpu_seconds()
             self._child.kill()
 
         watchdog = threading.Timer(seconds, stop_late)
@@ -212,8 +230,9 @@ class Pool:
             try:
                 return self._run(job, request, seconds)
             except ChildDiedError as death:
-                # A child may also die of something else than its job, so a crash counts when it comes again.
-                if death.death is not Death.CRASH:
+                # A child may also die of something else than its job, and a busy machine may leave it no time, so a
+                # crash counts when it comes again.
+                if death.death is not Death.CRASH and not death.is_starved:
                     raise
                 return self._run(job, request, seconds)
 

@@ -63,6 +63,17 @@ def test_a_job_is_cut_off_by_the_clock_where_nothing_else_does() -> None:
         pool.close()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells how long another process has worked")
+def test_a_job_that_was_given_no_time_is_done_anew_and_not_blamed() -> None:
+    pool = Pool(Limits(seconds=2, processes=1))
+    try:
+        assert faults(pool, "x = 1\n") == []
+        os.kill(pool._idle[0]._child.pid, signal.SIGSTOP)
+        assert faults(pool, "y = 2\n") == []
+    finally:
+        pool.close()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds the address space")
 def test_a_job_that_takes_too_much_memory_ends_alone() -> None:
     pool = Pool(Limits(memory=64 * MEGABYTE, processes=1))

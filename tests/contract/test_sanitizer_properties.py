@@ -86,6 +86,7 @@ def circle() -> Any:
 
 
 @given(VALUES)
+@example([["0 -u :0"], ["0"]])  # a row that heads no column until it holds a mark
 def test_redacting_twice_changes_nothing_more(value: Any) -> None:
     once = SANITIZER.redact(value)
     assert repr(SANITIZER.redact(once)) == repr(once)

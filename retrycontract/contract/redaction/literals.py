@@ -176,10 +176,11 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
         return False
     # In program text a variable has the name of a secret; in settings such a word may be one.
     is_constant = beside.spaced and word.isupper()
+    is_member = beside.operator == "=" and beside.spaced and ("." in beside.name or word.startswith("_"))
     is_of_code = (
         (beside.is_argument and (is_constant or beside.operator == ":"))
         or ("=" in beside.operator and (beside.is_argument or is_constant or word != text))
-        or (beside.operator == "=" and beside.spaced and is_spelt(word))
+        or (is_member and is_spelt(word))
     )
     if is_of_code and word.isidentifier() and not has_digit(word) and (is_secret_name(word) or judge(word).descriptor):
         return False

@@ -8,7 +8,7 @@ from typing import Any
 
 from retrycontract.contract.redaction.commands import reads_password
 from retrycontract.contract.redaction.field_names import judge, split_words
-from retrycontract.contract.redaction.foreign import items_of
+from retrycontract.contract.redaction.foreign import items_of, without_marks
 from retrycontract.contract.redaction.likeness import is_certain
 from retrycontract.contract.redaction.literals import Literal
 
@@ -176,7 +176,7 @@ def _name_of(column: Any) -> str:
 def _marked(
     folded: dict[str, Any], holders: tuple[str, ...], naming: str, names: list[str]
 ) -> Iterator[tuple[Any, tuple[str | None, ...]]]:
-    marks = tuple(judge(name).mark if len(name) <= LONGEST_COLUMN else None for name in names)
+    marks = tuple(judge(without_marks(name)).mark if len(name) <= LONGEST_COLUMN else None for name in names)
     if any(marks):
         yield from ((folded[key], marks) for key in holders if key in folded and key != naming)
 
@@ -190,7 +190,8 @@ def headed_columns(items: list[Any]) -> tuple[str | None, ...]:
     if not all(issubclass(type(row), (list, tuple)) and row for row in (first, second)) or len(first) != len(second):
         return ()
     named = (
-        judge(name).mark if type(name) is str and len(name) <= LONGEST_COLUMN else None for name in items_of(first)
+        judge(without_marks(name)).mark if type(name) is str and len(name) <= LONGEST_COLUMN else None
+        for name in items_of(first)
     )
     marks = tuple(mark if mark in CHANGEABLE else None for mark in named)
     return marks if any(marks) else ()

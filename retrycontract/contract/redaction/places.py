@@ -111,8 +111,8 @@ _LIKELY = (
         flags="(?m)",
     ),
     _any(
-        rf"(?:\becho[ \t]+[\"']?\$\{{?|\bprintenv[ \t]+)\w*(?:{NAME_WORDS})\w*\}}?[\"']?[ \t]*\r?\n"
-        rf"[ \t]*({_WORD})[ \t]*\r?(?:\n|\z)",
+        rf"(?:\becho[ \t]+[\"']?\$\{{?|\bprintenv[ \t]+)\w*(?:pass|pw|secret|token|key|auth|cred)\w*"
+        rf"\}}?[\"']?[ \t]*\r?\n[ \t]*({_WORD})[ \t]*\r?(?:\n|\z)",
         rf"\bauth-user-pass\b[^\n]*\n\S+\n({_WORD})",
         r">[ \t]*\S*(?:auth|pass|cred|secret|login)\S*[ \t]*<<-?[ \t]*['\"]?\w+['\"]?[ \t]*\n"
         rf"(?:\S+\n)?({_WORD})\n[A-Z]+\b",

@@ -137,10 +137,10 @@ def find_inserted_values(text: str, allowance: Allowance) -> Iterator[SecretSpan
             continue
         column, depth = 0, 0
         while token := _SQL.match(text, taken):
-            taken = token.end()
             sign = token["sign"]
-            if sign == ";" or (not depth and token["bare"]):
+            if sign == ";" or (not depth and token["bare"]):  # what comes next may begin another statement
                 break
+            taken = token.end()
             depth += {"(": 1, ")": -1}.get(sign or "", 0)
             if depth <= 0 or (sign == "(" and depth == 1):
                 column = 0

@@ -33,16 +33,15 @@ _WHOSE = Head(
 )
 # With a few words, a question or a comment between; begun at the word itself, since the states of RE2 add up.
 _NAME = rf"\b((?:{NAME_WORDS})[\w-]*)"
+_STATE = r"(?:updated|changed|set|reset|rotated|generated|created)"
 _ASIDE = Head(
     rf"(?i){_NAME}(?:(?:[ \t]+\w+){{1,4}}[ \t]+(?:este|adalah|la)|[ \t]*\((?:currently|now|was|old)"
-    r"|[ \t]*\?\s*(?:\[[^\]\n]*\][ \t]*)?(?:[\w.]{1,20}:|it'?s|it is|-))[ \t]+"
-)
-_STATE = r"(?:updated|changed|set|reset|rotated|generated|created)"
-_CHANGED = Head(
-    rf"(?i){_NAME}(?:[ \t]+(?:has[ \t]+been|was|is|got))?[ \t]+(?:(?:successfully[ \t]+)?{_STATE}[ \t]*(?::|->|=)"
-    rf"|(?:has[ \t]+been|was)[ \t]+{_STATE}\.[ \t]+(?:the|your|its|it'?s)(?:[ \t]+new)?(?:[ \t]+one)?(?:[ \t]+is)?:?"
-    r"|(?:is|was)[ \t]+(?:currently|now|still|also|temporarily|just|actually):?)[ \t]+"
-    rf"|(?i){_NAME},?[ \t]+(?:please[ \t]+)?(?:enter|type|use|give|supply)(?:[ \t]+in)?:?[ \t]+"
+    r"|[ \t]*\?\s*(?:\[[^\]\n]*\][ \t]*)?(?:[\w.]{1,20}:|it'?s|it is|-)"
+    rf"|(?:[ \t]+(?:has[ \t]+been|was|is|got))?[ \t]+(?:successfully[ \t]+)?{_STATE}[ \t]*(?::|->|=)"
+    rf"|[ \t]+(?:has[ \t]+been|was)[ \t]+{_STATE}\.[ \t]+(?:the|your|its|it'?s)(?:[ \t]+new)?"
+    r"(?:[ \t]+one)?(?:[ \t]+is)?:?"
+    r"|[ \t]+(?:is|was)[ \t]+(?:currently|now|still|also|temporarily|just|actually):?"
+    r"|,?[ \t]+(?:please[ \t]+)?(?:enter|type|use|give|supply)(?:[ \t]+in)?:?)[ \t]+"
 )
 _COMMENT = r"#[ \t]*(?i:was|is|old|currently|formerly):?[ \t]+"
 _COMMENTED = Head(rf"(?i){_NAME}[^\n#]{{0,60}}{_COMMENT}", ending=_COMMENT)
@@ -101,8 +100,7 @@ def find_told(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpa
     """Find `the password for … is …` and `change the password to …`."""
     for find in head.all(text, allowance):
         start, end = find.span(0)
-        name = find[1] if find.span(1) != (-1, -1) else find[2]
-        yield from certain(name, read_literal(text, end, within=LONGEST_SAID), start, allowance)
+        yield from certain(find[1], read_literal(text, end, within=LONGEST_SAID), start, allowance)
         if head is _SET_TO and find.span(2) != (-1, -1):  # the old one
             yield from certain(find[1], Literal(find[2], *find.span(2), quoted=False), start, allowance)
 
@@ -166,10 +164,7 @@ def find_said_first(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
 FINDERS = (
     Finder.of(_SPOKEN, find_spoken),
     Finder.of(_PHRASE, find_phrases),
-    *(
-        Finder.of(head, partial(find_told, head))
-        for head in (_WHOSE, _SET_TO, _ASIDE, _CHANGED, _COMMENTED, _FOREIGN_WORDS)
-    ),
+    *(Finder.of(head, partial(find_told, head)) for head in (_WHOSE, _SET_TO, _ASIDE, _COMMENTED, _FOREIGN_WORDS)),
     *(Finder.of(head, partial(find_barely_told, head)) for head in (_BARE, _LOGIN, _JOINED)),
     Finder.of(_FIRST_SAID, find_said_first),
 )
