@@ -200,6 +200,15 @@ def test_a_tool_whose_fields_are_called_as_those_of_a_call_is_told_alike() -> No
     assert told_of["/arguments"] == "send what 'arguments' holds beside the other fields, without 'arguments' around it"
 
 
+@pytest.mark.parametrize("held", [3, {}, {"y": ["q"]}, [{"y": 1}]])
+@pytest.mark.parametrize("beside", [{"y": '["q"]'}, [{"y": ["q"]}], {"name": {"y": ["q"]}}, '{"y": ["q"]}'])
+def test_what_stands_in_the_way_of_a_wrapper_is_gone_with_it(held: Any, beside: Any) -> None:
+    schema = holding(name=holding(y={"type": "array", "items": {"type": "integer"}}))
+    pointers = told(judged(schema, {"arguments": {"name": held}, "name": beside}))
+    assert "/arguments" in pointers
+    assert held != {"y": ["q"]} or "/arguments/name/y/0" in pointers
+
+
 def test_a_field_that_nobody_declared_is_told_within_a_wrapper_too() -> None:
     findings = judged(holding(path={"type": "string"}), {"name": "t", "arguments": {"file_path": "/a"}})
     hints = {error.field_path: error.hint for error in findings.errors}

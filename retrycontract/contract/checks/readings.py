@@ -75,11 +75,9 @@ class Meant:
         """Read an array as its one item, or a value as the one item of an array."""
         here = spot.here
         found = fitted(here.value, here.place) if error.error_code is ErrorCode.TYPE_MISMATCH else None
-        return (
-            None
-            if found is None or found[0] is here.value
-            else cls._in_place(error, spot, *found, of_other_level(spot))
-        )
+        if found is None or found[0] is here.value:
+            return None
+        return cls._in_place(error, spot, *found, of_other_level(spot))
 
     @classmethod
     def _in_place(cls, error: ValidationError, spot: Spot, value: Any, step: str, words: str) -> Meant:
@@ -98,6 +96,10 @@ class Meant:
         told_at = spot.sanitizer.redact_pointer(pointers.join(around.pointer, *found.way))
         words, change = out_of_wrapper(spot, around, found), replaced(around.pointer, found.content)
         return cls(change, around.pointer, told_at, error.severity, words, covers)
+
+    def is_below(self, pointer: str) -> bool:
+        """Say whether it is read from below a place."""
+        return self.found_at.startswith(f"{pointer}/")
 
     def explains(self, error: ValidationError) -> bool:
         """Say whether its words are the better hint for a mistake."""
@@ -137,7 +139,9 @@ def errors_within(
             readings.setdefault(reading.found_at, reading)
         if spot is not None and isinstance(spot.here.value, str):
             left -= len(spot.here.value)
-    patched = apply_patch(value, tuple(each.change for each in readings.values())) if readings else None
+    # What stands below a place that changes is gone with it.
+    kept = [each for each in readings.values() if not any(map(each.is_below, readings))]
+    patched = apply_patch(value, tuple(each.change for each in kept)) if readings else None
     is_looked_into = layers > 0 and has_at_most(MAX_NODES, patched)
     told = [_with_words(error, value, readings.values(), index, sanitizer, is_all=is_looked_into) for error in errors]
     if not readings or not is_looked_into:
@@ -145,11 +149,11 @@ def errors_within(
     known = {(error.field_path, error.error_code, error.keyword) for error in errors}
     new = (error for error in judge(patched) if (error.field_path, error.error_code, error.keyword) not in known)
     found, further = errors_within(
-        bound((error for error in new if any(each.tells(error) for each in readings.values())), MAX_ERRORS), patched,
+        bound((error for error in new if any(each.tells(error) for each in kept)), MAX_ERRORS), patched,
         index=index, sanitizer=sanitizer, judge=judge, bound=bound, layers=layers - 1,
     )  # fmt: skip
     within = [*without_secret_names(found, patched, index, sanitizer), *further]
-    return told, [_told(error, [*readings.values()]) for error in within]
+    return told, [_told(error, kept) for error in within]
 
 
 def _with_words(
