@@ -288,9 +288,9 @@ def _estimate(
     names = ("node", "leaf", "number", "name", "character", "known-text")
     container, leaf, number, named, character, texted = map(NANOSECONDS.__getitem__, names)
     searched, readings, visits = Texts(), Readings(), defaultdict[Rate, float](float)
-    if isinstance(value, CONTAINERS):
-        readings.look(root, value)
     pending: list[tuple[Judged, Any, float, bool]] = [(root.of(value), value, 1, False)]
+    if isinstance(value, CONTAINERS):
+        readings.look(root, pending[0][0], value)
     while pending and engine[0] + python + character * characters <= stop:
         here, item, times, is_beyond = pending.pop()
         rate, is_object = here.rate, isinstance(item, dict)
@@ -335,7 +335,7 @@ def _estimate(
                 combined = here.members.get(name) or here.member(name)
                 below = combined.plain.get(member.__class__) or combined.of(member)
                 if isinstance(member, CONTAINERS):
-                    readings.look(combined, member)
+                    readings.look(combined, below, member)
                     pending.append((below, member, of_each, is_beyond))
                     continue
                 python += of_each * leaf
@@ -355,7 +355,7 @@ def _estimate(
             goes_beyond = is_beyond or is_later
             if isinstance(some[0], CONTAINERS):
                 for each in some if len(some) <= MOST_WITHIN else ():
-                    readings.look(combined, each)
+                    readings.look(combined, below, each)
                 pending.extend((below, each, of_each, goes_beyond) for each in some)
                 continue
             visits[below.rate] += of_each * len(some)

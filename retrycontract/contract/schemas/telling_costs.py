@@ -109,11 +109,15 @@ class Readings:
             self._left -= len(text)
             self._held.append((combined, text if is_json else [text]))
 
-    def look(self, combined: Any, value: Any) -> None:
-        """Add what a list or object stands for, if it is a list of one, one item of a list, or a wrapper."""
-        self._looked += 1
-        if self._looked > MOST_WITHIN:
+    def look(self, combined: Any, judged: Any, value: Any) -> None:
+        """Add what a list or object stands for, if it is a list of one, one item of a list, or a wrapper.
+
+        `judged` is what judges this very value at its place.
+        """
+        is_plain = not judged.rate.mended and (not isinstance(value, dict) or value.keys() <= judged.named.keys())
+        if is_plain or self._looked > MOST_WITHIN:  # most are
             return
+        self._looked += 1
         if (found := _fitted(combined, value)) is not value:
             self._held.append((combined, found))
             return
