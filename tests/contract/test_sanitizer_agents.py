@@ -101,6 +101,8 @@ HARMLESS: list[Any] = [
     {"subject": "Your new password", "body": "Please choose one."}, {"description": "password field", "value": "#pw"},
     {"inputType": "text", "text": "bluefish42"}, {"name": "FOO", "value": "bar", "secret": False},
     {"path": "docs/passwords.md", "content": "later2"}, {"question": "Which port?", "answer": "5432x1"},
+    "Password updated: 2024-05-01", {"title": "Password reset page", "content": "v2.1.0-beta1"},
+    {"description": "password strength meter", "value": "level3"}, "your country code is 12345", "use 4000 to continue",
     "the code for chapter 12345 is on the page", "Your country code: +49", "type 123 to count", "use 42 for testing",
 ]  # fmt: skip
 

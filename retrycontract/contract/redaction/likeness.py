@@ -18,6 +18,7 @@ LONG_WORD = 12
 # Nobody tells a longer one; scripts without blanks would else make each value the rest of the text.
 LONGEST_SAID = 200
 SHORTEST_MIXED, SHORTEST_ALTERNATING, _DIGITS = 5, 8, re.compile("[0-9]+")
+_DATE = re.compile(r"[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}(?:[T ][0-9:.Z+-]*)?[.,;)]*\Z")  # when it was changed
 # `Summer2024!`: the sign is the password's, as a capital letter and digits before it say.
 _SHOUTED = re.compile(r"(?=[^\s]*[a-z])[A-Z][A-Za-z]{3,20}[0-9]{2,6}!{1,3}(?:[.,;:?)\]}\"'`]|\Z)")
 # What is written as program text.
@@ -27,7 +28,7 @@ _WRITTEN = re.compile(r"[\"'`=<>(){}\[\],;|\\]|^[:/-]")
 def is_certain(literal: Literal, mark: str) -> bool:
     """Say whether a value that stands some way from its name looks like a secret by itself, too."""
     text = literal.text
-    if len(text.strip()) < SHORTEST or literal.is_placeholder or not has_digit(text):
+    if len(text.strip()) < SHORTEST or literal.is_placeholder or not has_digit(text) or _DATE.match(text):
         return False
     if mark == "PASSWORD" and literal.telling and is_quoted_secret(literal, mark) and "://" not in text:
         return True

@@ -61,7 +61,7 @@ def spellings_of(name: str) -> tuple[str, str, str]:
 
 # What a note or a form is headed with, and a field says of itself: one word that looks like a password stands below.
 _TITLES, _NOTES = (
-    ("title", "subject", "question", "description", "summary"),
+    ("title", "heading", "subject", "question", "description", "summary"),
     ("content", "body", "answer", "value", "text"),
 )
 _FLAGS = ("secret", "is_secret", "issecret", "password", "is_password", "ispassword", "sensitive", "is_sensitive",
@@ -143,9 +143,12 @@ def _answers_to(folded: dict[str, Any], words: list[str], told: Callable[[str], 
         yield from ((key, "PASSWORD") for key in ("text", "value", "content", "data") if key in words)
     for title in (name for name in _TITLES if name in folded):
         head = told(title)
-        mark = judge(head.rstrip("?:! ")).mark if len(head.split()) <= MOST_OF_TITLE else None
-        if title == "description" and split_words(head)[:1] == ("password",):  # of a field
-            mark = "PASSWORD"
+        words_of = split_words(head) if len(head.split()) <= MOST_OF_TITLE else ()
+        is_field = words_of[1:] in (("field",), ("input",), ("box",))
+        # A title ends in what stands below it: `Password reset page` does not.
+        mark = judge("_".join(words_of[:1] if is_field else words_of[-2:])).mark
+        if not is_field and words_of and judge(words_of[-1]).mark is None and words_of[-1] != "key":
+            mark = None
         if mark in CHANGEABLE and mark:
             held = (key for key in _NOTES if key in words and key != title)
             yield from ((key, mark) for key in held if is_certain(Literal.whole(told(key).strip()), mark))

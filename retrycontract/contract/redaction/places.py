@@ -175,9 +175,8 @@ _NUMBER = r"([0-9]{3,8}|[0-9]{3}[ -][0-9]{3})"
 _CODES = _any(
     rf"\b{_KIND}\b(?:[ \t]+(?:for|fur|der|die|des|de|pour|para|of|to|the|la|le|el|2fa|code|card|karte|[\w.-]+)){{0,5}}?"
     rf"[ \t]*(?:is|ist|lautet|est|es|e|to|adalah|:|=|-|{FOREIGN}{{1,3}})?:?[ \t]*{_NUMBER}(?:\b|{FOREIGN})",
-    rf"\b(?:use|enter|type)[ \t]+{_NUMBER}[ \t]+(?:as|to|for)[ \t]+"
-    r"(?:your|the|verif|confirm|log|sign|continue|complete)",
-    rf"\byour(?:[ \t]+[\w.-]+){{0,3}}[ \t]+code(?:[ \t]+is)?:?[ \t]+{_NUMBER}\b",
+    rf"\b(?:use|enter|type)[ \t]+{_NUMBER}[ \t]+(?:as[ \t]+(?:your|the)|to[ \t]+(?:verif|confirm|log|sign))",
+    rf"\byour(?:[ \t]+(?:{_PURPOSE}|(?-i:[A-Z])[\w.-]+)){{0,3}}[ \t]+code(?:[ \t]+is)?:?[ \t]+{_NUMBER}\b",
     rf"\b(?:G-)?{_NUMBER}[ \t]+is[ \t]+(?:your|the)[ \t]+(?:[\w.-]+[ \t]+){{0,4}}?(?:code|pin|otp|passcode)\b",
     flags="(?i)",
 )
