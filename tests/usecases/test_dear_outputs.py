@@ -22,8 +22,9 @@ from pytest_django import Settings
 from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.admission import APART, DearSchema
-from retrycontract.store.models import Attempt
+from retrycontract.store.models import Agent, Attempt
 from retrycontract.store.sealing import seal, unseal_apart
+from retrycontract.usecases.calls.repeat_request import RequestKey
 from retrycontract.usecases.calls.sweep import index_calls, judge_waiting
 from retrycontract.usecases.counts.keep_count import WorkUsedUpError, charge, refuse_overdrawn
 from retrycontract.usecases.tools.contracts import pinned
@@ -84,6 +85,40 @@ def test_an_agent_that_has_used_up_its_work_waits_for_what_it_owes(settings: Set
         refuse_overdrawn(agent, now=NOON)
     assert refused.value.wait == 4
     refuse_overdrawn(agent, now=NOON + timedelta(seconds=4))
+
+
+@pytest.mark.parametrize(("per_minute", "most"), [(30, 4), (0, 30)], ids=["metered", "unmetered"])
+def test_of_many_that_come_at_once_no_more_are_taken_in_than_the_account_has_room_for(
+    settings: Settings, per_minute: float, most: int
+) -> None:
+    configure(settings, work_seconds_per_minute=per_minute, work_burst_seconds=1)
+    agent, bomb = make_agent(), known()[1]
+    make_tool(agent, schema=bomb.schema)
+    taken, refused = 0, set()
+    for _ in range(30):  # each has read the account as it was before them all
+        try:
+            taken += submit(agent, bomb.value, at=NOON).is_dear
+        except WorkUsedUpError as error:
+            refused.add(error.wait)
+    assert 1 <= taken <= most
+    assert taken + 1 > most or refused
+    assert (agent.calls.count(), Attempt.objects.count()) == (taken, taken)
+    # What is refused is not charged, and its sender may come when it was told to.
+    assert not refused or submit(agent, bomb.value, at=NOON + timedelta(seconds=max(refused))).is_dear
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_not_taken_in_is_given_back(shared_database: None) -> None:
+    bomb = known()[1]
+    once, often = make_agent("once"), make_agent("often")
+    for agent in (once, often):
+        make_tool(agent, schema=bomb.schema)
+    key = RequestKey.of("the same", "request")
+    submit(once, bomb.value, at=NOON)
+    attempts = all_at_once(lambda _: submit(often, bomb.value, key=key, at=NOON), [*range(6)])
+    assert len({attempt.pk for attempt in attempts}) == 1
+    charged = Agent.objects.values_list("work_seconds", flat=True)
+    assert charged.get(pk=often.pk) == pytest.approx(charged.get(pk=once.pk), rel=0.5)
 
 
 def test_a_clock_that_is_set_back_makes_nobody_wait_for_days(settings: Settings) -> None:

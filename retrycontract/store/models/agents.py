@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from django.db import connection, models
-from django.db.models import Case, F, When
+from django.db.models import Case, F, Q, When
 from django.db.models.functions import Greatest
 
 from retrycontract.store.statements import Given, Statement
@@ -45,6 +45,10 @@ _BEGUN: Final = Case(
 )  # fmt: skip
 CHARGE: Final = {"work_until": _BEGUN + Given("owed"), "work_seconds": F("work_seconds") + Given("seconds")}
 CHARGED = Statement(lambda pk: Agent.objects.filter(pk=pk), "pk")
+HAS_ROOM = Statement(
+    lambda pk, room, latest: Agent.objects.filter(Q(work_until__lte=room) | Q(work_until__gt=latest), pk=pk),
+    "pk", "room", "latest",
+)  # fmt: skip
 
 
 class Agent(models.Model):
@@ -72,9 +76,17 @@ class Agent(models.Model):
         More than `most` is never owed: an account that says so was charged before the clock was set back, and begins
         anew.
         """
-        moment, latest = now.timestamp(), now.timestamp() + most / per_second
-        owed = seconds / per_second
-        CHARGED.update(CHARGE, pk=agent_id, moment=moment, latest=latest, owed=owed, seconds=seconds)
+        values = _charging(seconds, per_second, most, now)
+        CHARGED.update(CHARGE, pk=agent_id, **values)
+
+    @staticmethod
+    def reserve(agent_id: int, seconds: float, *, per_second: float, room: float, most: float, now: datetime) -> bool:
+        """Charge an account that owes no more than `room`, and tell whether it did: of many at once each sees the last.
+
+        Seconds of the processor; `most` as in `charge`.
+        """
+        values = _charging(seconds, per_second, most, now)
+        return bool(HAS_ROOM.update(CHARGE, pk=agent_id, room=now.timestamp() + room / per_second, **values))
 
     def lock(self) -> None:
         """Wait until no other transaction holds the agent; on SQLite the only writer is alone already."""
@@ -91,6 +103,12 @@ class Agent(models.Model):
 KEY_BY_DIGEST = Statement(
     lambda digest: ApiKey.objects.filter(digest=digest).select_related("agent").order_by("pk")[:1], "digest"
 )
+
+
+def _charging(seconds: float, per_second: float, most: float, now: datetime) -> dict[str, float]:
+    """Give the values of `CHARGE`."""
+    moment = now.timestamp()
+    return {"moment": moment, "latest": moment + most / per_second, "owed": seconds / per_second, "seconds": seconds}
 
 
 # FOR NO KEY UPDATE: rows that refer to the agent can still be inserted meanwhile, which FOR UPDATE would hold up.

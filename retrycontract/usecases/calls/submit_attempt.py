@@ -45,7 +45,7 @@ from retrycontract.usecases.calls.repeat_request import (
     safe_identifier,
     safe_tool_name,
 )
-from retrycontract.usecases.counts.keep_count import charge, count_unasked, note_work
+from retrycontract.usecases.counts.keep_count import count_unasked, note_work, reserved_work
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.tools.contracts import PinnedContract, pinned, sanitizer
 
@@ -56,7 +56,7 @@ def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
     """Take one attempt in and return it, judged or queued.
 
     Raises CallNotFoundError, CallEndedError, CallOfOtherToolError, OtherKindError, UnknownVersionError,
-    AmbiguousCallError and IdempotencyConflictError.
+    AmbiguousCallError, IdempotencyConflictError, and WorkUsedUpError for an output that takes long to judge.
     """
     begun = thread_time()
     # First of all: identifiers are stored and compared in their safe form only, so one that was not changed here would
@@ -132,12 +132,13 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
         is_dear = not (may_be_quick and is_quick(submitted, contract))
     except (UnreadableError, InvalidSchema):  # the worker tells it, once for each time that it is sent
         return _queue(intake, written, is_dear=False, said=new.generation.said)
-    reserved = estimated_seconds(submitted, contract) if is_dear else 0.0
     if is_dear:
         # Before it is judged, so that of many at once only those are taken in that the account has room for.
-        charge(agent.pk, reserved, now=now)
-    if is_dear or settings.RETRYCONTRACT.judge == "worker" or has_waiting(call):
-        return _queue(intake, written, is_dear=is_dear, reserved=reserved, said=new.generation.said)
+        seconds = estimated_seconds(submitted, contract)
+        with reserved_work(agent.pk, seconds, now=now):
+            return _queue(intake, written, is_dear=True, reserved=seconds, said=new.generation.said)
+    if settings.RETRYCONTRACT.judge == "worker" or has_waiting(call):
+        return _queue(intake, written, is_dear=False, said=new.generation.said)
     # Before the transaction: on SQLite every writer would wait until the check is done.
     try:
         checked = check_here(submitted, contract)

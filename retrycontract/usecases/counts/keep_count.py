@@ -63,6 +63,31 @@ def charge(agent_id: int, seconds: float, *, now: datetime) -> None:
         Agent.charge(agent_id, seconds, per_second=_worked_off(), most=most, now=now)
 
 
+@contextmanager
+def reserved_work(agent_id: int, seconds: float, *, now: datetime) -> Iterator[None]:
+    """Charge an agent for what is taken in by the block and done later; what is not taken in is given back.
+
+    Raises WorkUsedUpError where the account is overdrawn by now: of many outputs that come at once, each found it as
+    it was before the first of them.
+    """
+    service = settings.RETRYCONTRACT
+    if not service.work_seconds_per_minute:
+        charge(agent_id, seconds, now=now)
+    else:
+        room = service.work_burst_seconds
+        with write_turn():
+            has_room = Agent.reserve(
+                agent_id, seconds, per_second=_worked_off(), room=room, most=room + MOST_OWED, now=now
+            )
+        if not has_room:
+            raise WorkUsedUpError(max(1, seconds_overdrawn(Agent.objects.get(pk=agent_id), now=now)))
+    try:
+        yield
+    except BaseException:
+        charge(agent_id, -seconds, now=now)
+        raise
+
+
 def note_work(agent_id: int, seconds: float, *, now: datetime) -> None:
     """Charge an agent for a quick check, in sums that are worth a write."""
     with _noting:
