@@ -28,7 +28,9 @@ WRITTEN = [
     "ssh-keygen -p -P Old1x99 -N § -f k", "ldappasswd -s § -w Other1x9", "ldappasswd -s Other1x9 -w §",
     "ALTER USER a IDENTIFIED BY 'Other1x9' REPLACE '§'", "netsh wlan connect name=x key=§",
     "snmp-server host 10.1.1.9 version 2c §", "neighbor 10.1.1.2 password §",
-    "uci set wireless.default_radio0.key='§'",
+    "uci set wireless.default_radio0.key='§'", "UPDATE settings SET value='§' WHERE name='smtp_password';",
+    "UPDATE app SET `value` = '§', changed = 1 WHERE `key` = 'db.password'", 'new PDO($dsn, "root", "§");',
+    'DriverManager.getConnection(url, "sa", "§");', "-Password (ConvertTo-SecureString § -AsPlainText -Force)",
 ]  # fmt: skip
 HELD: list[Any] = [
     {"subject": "Your new password", "body": "§"}, {"question": "What is the wifi password?", "answer": "§"},
@@ -103,6 +105,8 @@ HARMLESS: list[Any] = [
     {"path": "docs/passwords.md", "content": "later2"}, {"question": "Which port?", "answer": "5432x1"},
     "Password updated: 2024-05-01", {"title": "Password reset page", "content": "v2.1.0-beta1"},
     {"description": "password strength meter", "value": "level3"}, "your country code is 12345", "use 4000 to continue",
+    "UPDATE settings SET value='true' WHERE name='password_reset';",
+    "UPDATE settings SET value='12' WHERE name='password_min_length'", 'connect(url, "sa", "master")',
     "the code for chapter 12345 is on the page", "Your country code: +49", "type 123 to count", "use 42 for testing",
 ]  # fmt: skip
 

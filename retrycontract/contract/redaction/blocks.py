@@ -13,6 +13,10 @@ _BEGIN = Head(
     r"-----BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,20}|OpenVPN Static key V[0-9])-----"
     r"|---- BEGIN SSH2 [A-Z ]{0,30}PRIVATE KEY ----"
 )
+# The beginnings of keys, and the ends of anything as "".
+_EDGES = re.compile(rf"({_BEGIN.pattern})|----[- ]END ")
+_KEY_LINE = re.compile(r"\s*(?:[A-Za-z0-9+/]{16,200}={0,2}|[A-Za-z0-9+/]{1,15}={1,2})\s*")
+CLOSED = 8  # strings that are no lines of the key: paths and operations of edits stand between these, and headers
 # `Version: GnuPG v2`, before what a block holds.
 _HEADERS = re.compile(
     r"(?:\s|\\[nr])*(?:[A-Z][\w-]{1,30}: (?:[^\n\\]|\\(?![nr])){0,200}(?:\n|\\r?\\?n)(?:\s|\\[nr])*)*"
@@ -54,6 +58,22 @@ def find_private_keys(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         yield SecretSpan(begin, taken, "PRIVATE_KEY")
     for find in _PUTTY.telling(text, allowance):
         yield SecretSpan(*find.span(1), "PRIVATE_KEY")
+
+
+class KeyLines:
+    """Follow private keys whose lines are strings of their own, as in a list of a file's lines or of edits to it."""
+
+    def __init__(self) -> None:
+        self._others = CLOSED  # strings since the last one that belongs to a key
+
+    def holds(self, text: str) -> bool:
+        """Tell whether a string is a line of a key, where it comes after those that were asked for before."""
+        if "----" in text and (edges := _EDGES.findall(text)):
+            self._others = 0 if edges[-1] else CLOSED
+        elif self._others < CLOSED:
+            self._others = 0 if (is_of_key := bool(_KEY_LINE.fullmatch(text))) else self._others + 1
+            return is_of_key
+        return False
 
 
 def without_public_blocks(text: str) -> str:

@@ -39,6 +39,7 @@ _TAKEN = (
     Head(rf"(?i)\b{_THIRD}\(\s*(?:[\w&*.$]+\s*,\s*)?{_STRING}\s*,\s*(?:[0-9]+\s*,\s*)?{_STRING}\s*,\s*({_QUOTE})"),
     Head(
         rf"(?i)\b{_SECOND}(?:\(\s*|[ \t]+)(?:[\w&*.$>-]+\s*,\s*)?{_STRING}\s*,\s*(?:Some\()?({_QUOTE})"
+        rf"|\b{_THIRD}\(\s*[\w&*.$>-]+\s*,\s*{_STRING}\s*,\s*({_QUOTE})"
         rf"|\b(?-i:connect)\(\s*{_STRING}\s*,\s*({_QUOTE})[^\"'\n]+[\"']\s*,\s*[\"']\w+://"
     ),
     Head(rf"(?i)\b(?:{_SIGNING})({_QUOTE})"),

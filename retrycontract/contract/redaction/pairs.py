@@ -32,6 +32,11 @@ _PAIR = Head(
     rf"(?i)(?:name|key|id|field|property|header)[\"']?{SPACE}[=:]{SPACE}[\"']?({SECRET_NAME})[\"']?[\s,;/]{{1,40}}"
     rf"[\"']?[\w]{{0,12}}value[\"']?{SPACE}[=:]{SPACE}"
 )
+# `SET value = '…' WHERE name = 'smtp_password'`
+_UPDATE = Head(
+    r"(?i)\bset\s+[`\"\[]?\w{0,20}val(?:ue)?[`\"\]]?\s*=\s*[NE]?('[^'\n]{1,200}')[^;'\n]{0,80}\bwhere\s+[^;\n]{0,80}"
+    rf"=\s*[NE]?'[\w.:/-]{{0,40}}?({SECRET_NAME})'"
+)
 
 
 def find_named(head: Head, operator: str, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -45,6 +50,16 @@ def find_elements(head: Head, text: str, allowance: Allowance) -> Iterator[Secre
     for find in head.all(text, allowance):
         start, end = find.span(2)
         yield from _named(text, find, allowance, literal=Literal(text[start:end], start, end, quoted=True))
+
+
+def find_updates(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find what a statement sets the value of a row to whose name it asks for."""
+    for find in _UPDATE.all(text, allowance):
+        literal, verdict = read_literal(text, find.span(1)[0]), judge(find[2])
+        if literal and verdict.mark:
+            allowance.spend(literal.start)
+            if is_secret_literal(literal, verdict, Assignment(find[2], "=", spaced=True, starts_line=True), allowance):
+                yield SecretSpan(literal.start, literal.end, verdict.mark)
 
 
 def _named(
@@ -82,4 +97,5 @@ FINDERS = (
     Finder.of(_ENTRY, partial(find_elements, _ENTRY)),
     SETTINGS,
     Finder.of(_PAIR, partial(find_named, _PAIR, "=")),
+    Finder.of(_UPDATE, find_updates),
 )

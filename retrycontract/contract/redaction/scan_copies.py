@@ -76,6 +76,11 @@ _FOLDED: Final = (
 _BREAKS = re.compile(r"\\(?<!\\\\)\\+[nrt]")  # of two and more; one takes no function for each
 # Where there are few signs the pattern finds these in one go, which else takes a search for each.
 _WRITTEN, _MEANT, CHARACTERS_A_SIGN = re.compile(r"\\[nrt]"), {r"\n": " \n", r"\r": " \n", r"\t": " \t"}, 200
+# Between the lines of a text that stand in a list, as in a notebook; behind the value of a member comes a name.
+_SEAM = re.compile(
+    r"(\\(?<!\\\\)\\*n)(\\*([\"'])(?:\s|\\+[nrt]){0,80},(?:\s|\\+[nrt]){0,80}\\*\3)(?![^\"'\n\\]{0,200}\\*\3\s{0,8}:)"
+)
+_SEAM_SIGNS = (r'\n",', r"\n',", r"n\",", r"n\',")
 # What makes a line go on in the next one. Each begins with one sign: a search for that passes quickly over all others.
 _GOES_ON = {"\\": re.compile(r"\\\r?\n")} | {
     sign: re.compile(rf"\{sign}(?<= \{sign})(?: \n \n| \n|\r?\n)") for sign in "^`"
@@ -148,6 +153,8 @@ def folded_copy(text: str) -> FoldedCopy:
         text = _PROGRAM.sub("    ", text)
     if "\\" in text:
         text = _GOES_ON["\\"].sub(_blanks, text)
+        if any(sign in text for sign in _SEAM_SIGNS):
+            text = _SEAM.sub(lambda match: f"{' ' * len(match[2])}{match[1]}", text)
         # As long as the escape was, so that positions stay those of the text.
         if "\\\\" in text:
             # Three before the letter are the sign that joins two lines, and the end of the first one.

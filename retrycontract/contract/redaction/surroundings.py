@@ -53,6 +53,7 @@ _NET_USE = Head(
 _SECURE_STRING = Head(
     r"(?i)\bConvertTo-SecureString(?:[ \t]+-(?:String|AsPlainText|Force))*[ \t]+[\"']([^\"'\r\n$][^\"'\r\n]*)"
     r"|\bConvertTo-SecureString(?:[ \t]+-(?:AsPlainText|Force))*[ \t]+-String[ \t]+([^\s\"'$(-][^\s\"']*)"
+    r"|\bConvertTo-SecureString[ \t]+([^\s\"'$(-][^\s\"']*)[ \t]+-AsPlainText\b"
 )
 _INTO_SECURE_STRING = Head(r"(?i)[\"']([^\"'\r\n$][^\"'\r\n]*)[\"'][ \t]*\|[ \t]*ConvertTo-SecureString\b")
 _WIFI = Head(

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from retrycontract.contract import pointers
+from retrycontract.contract.redaction.blocks import KeyLines
 from retrycontract.contract.redaction.commands import has_password
 from retrycontract.contract.redaction.credentials import is_card_number
 from retrycontract.contract.redaction.field_names import is_telling_key, judge, word_set
@@ -22,6 +23,7 @@ from retrycontract.contract.redaction.foreign import (
     strings_in,
     without_marks,
 )
+from retrycontract.contract.redaction.lines import are_lines, redacted_lines
 from retrycontract.contract.redaction.listed_words import MOST_ARGUMENTS, redacted_tail, redacted_words
 from retrycontract.contract.redaction.literals import Literal, is_of_package, speaks_of_secret
 from retrycontract.contract.redaction.members import headed_columns, paired_values, spellings_of
@@ -214,6 +216,7 @@ class Redactor:
         slot = self._outer_slot(field_path)
         self._frames: list[_Frame] = []
         self._active: set[int] = set()
+        self._key_lines = KeyLines()
         # A preview shows few of them.
         if self._secrets and not self._bounded and _is_large(value):
             self._places = self._scanner.places_of(strings_in(value))
@@ -253,7 +256,8 @@ class Redactor:
     def _convert(self, value: Any, slot: Slot) -> Any:
         kind = type(value)
         if kind is str:
-            return self._text(value, slot)
+            is_of_key = self._secrets and self._key_lines.holds(value)
+            return f"{MARK}PRIVATE_KEY]" if is_of_key else self._text(value, slot)
         if value is None or kind is bool:
             return f"{MARK}SENSITIVE]" if slot.whole and value is not None else value
         # By the base class, as everywhere here: numbers of a subclass may bring arithmetic of their own.
@@ -298,6 +302,8 @@ class Redactor:
             if slot.mark and is_telling_key(name):
                 shown = f"{MARK}{slot.mark}]"
             child_slot = self._child_slot(slot, name, shown)
+            if self._secrets and are_lines(name, child):
+                child = redacted_lines(child, self._scanner.redact, bounded=self._bounded)
             if told := paired.get(key) if paired else None:
                 child_slot = child_slot.named(told) if isinstance(told, str) else replace(child_slot, columns=told)
             if program and name != program_key and is_arguments(name):
