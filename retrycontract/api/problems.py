@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
@@ -360,6 +360,10 @@ TOLD: Final[dict[type[Exception], Callable[[Any], Problem]]] = {
     RequestDataTooBig: lambda _: Problem(
         "body-too-large",
         f"The request body is over {settings.RETRYCONTRACT.max_body_bytes} bytes. Send less in one request.",
+    ),
+    TooManyFieldsSent: lambda _: Problem(
+        "invalid-request",
+        f"The address has over {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS} query parameters; few are known.",
     ),
     WorkUsedUpError: lambda error: Problem(
         "too-much-work",

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from retrycontract.children.child import LENGTH_BYTES, TEXTS
-from retrycontract.children.turns import Turns
+from retrycontract.children.turns import TooManyWaitingError, Turns
 
 MEGABYTE = 1_048_576
 
@@ -222,7 +222,7 @@ class Pool:
         """Do a job; raises ChildDiedError for what exceeds the limits or crashes, and ChildUnavailableError.
 
         `key` says who asks: keys take turns. With `at_once` a key that has so many jobs here, or waits long for
-        its turn, gets TooManyWaitingError.
+        its turn, gets TooManyWaitingError; so does one whose job a busy machine gives no time.
         What `is_queued` came out of a queue, and leaves a place for who waits for an answer.
         """
         seconds = self.limits.cpu_seconds if cpu_seconds is None else cpu_seconds
@@ -234,6 +234,8 @@ class Pool:
                 # crash counts when it comes again.
                 if death.death is not Death.CRASH and not death.is_starved:
                     raise
+                if death.is_starved and at_once is not None:  # its sender waits, and has waited long enough
+                    raise TooManyWaitingError from death
                 return self._run(job, request, seconds)
 
     def warm(self) -> None:

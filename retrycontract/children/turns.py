@@ -15,7 +15,7 @@ class TooManyWaitingError(Exception):
     """
 
 
-LONGEST_TURN = 5.0  # seconds that a job waits whose sender waits for it; the check itself takes 10 at most
+LONGEST_TURN = 4.0  # seconds that a job waits whose sender waits for it; the check itself takes 10, fifteen in all
 
 
 class Turns:

@@ -9,6 +9,8 @@ from typing import Final
 
 # An empty line, whichever of the three line ends is used. A CR behind LF may be half of one: the next byte tells.
 ENDS: Final = re.compile(rb"\n\n|\n\r\n|\n\r(?=[^\n])|\r\r\n?")
+# Comments and empty lines, of which a server may send any number to say that it is alive.
+IDLE: Final = re.compile(rb"(?:(?::[^\r\n]*)?(?:\r\n|\n|\r(?=[^\n])))+")
 MAX_EVENT: Final = 8 * 1024 * 1024  # bytes of one event: a server that never ends one must not fill our memory
 MARK: Final = b"\xef\xbb\xbf"  # of the byte order, with which some servers begin
 FIELD: Final = re.compile(rb"[A-Za-z][A-Za-z_-]*")  # of an event; clients pass over those that they do not know
@@ -19,7 +21,10 @@ class AnswerTooLargeError(ValueError):
 
 
 class EventSplitter:
-    """Collect bytes and give the events that are whole, as they came, their empty line included."""
+    """Collect bytes and give the events that are whole, as they came, their empty line included.
+
+    Comments and empty lines between two events are given as one.
+    """
 
     def __init__(self, max_event: int = MAX_EVENT) -> None:
         self._rest, self._max_event = bytearray(), max_event
@@ -32,6 +37,9 @@ class EventSplitter:
         while end := ENDS.search(self._rest, max(begin, searched)):
             events.append(bytes(self._rest[begin : end.end()]))
             begin = end.end()
+            if idle := IDLE.match(self._rest, begin):
+                events.append(idle[0])
+                begin = idle.end()
         del self._rest[:begin]
         if len(self._rest) > self._max_event:
             raise AnswerTooLargeError("an event of the upstream's is too large")
@@ -45,6 +53,8 @@ class EventSplitter:
 
 def data_of(event: bytes) -> bytes | None:
     """Give the data of an event; None for a comment, or an event without any."""
+    if IDLE.fullmatch(event):
+        return None
     lines = [line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:")]
     return b"\n".join(lines) if lines else None
 
@@ -55,6 +65,8 @@ def documents(event: bytes) -> list[bytes]:
     Lines of data are one text, or one each where a server leaves out the empty lines between its events. So are lines
     that no field begins.
     """
+    if IDLE.fullmatch(event):
+        return []
     told, loose = list[bytes](), list[bytes]()
     for line in event.splitlines():
         bare = line.strip().removeprefix(MARK).strip()

@@ -36,6 +36,7 @@ MOST_DRAINED = 8  # times the limit; of what is too large
 
 
 PIECE = 1_000_000  # characters that are looked through at once
+SHORT = 64  # characters that most strings end within
 SHORT = 10_000  # characters that are read at once
 FEW = 20_000  # values that are decoded in C, which keeps the interpreter to itself: 2 to 15 ms
 _ESCAPED = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\u.{4}|\\.", re.DOTALL)
@@ -132,11 +133,16 @@ def _text_in_pieces(text: str, begin: int, strict: bool = True) -> tuple[str, in
 
 
 def _ends_soon(text: str, begin: int) -> bool:
-    """Tell whether a string ends within a piece, at the latest where the next one begins: few are looked through."""
-    quote = text.find('"', begin, begin + PIECE)
-    while quote > begin and text[quote - 1] == "\\":  # perhaps escaped
-        quote = text.find('"', quote + 1, begin + PIECE)
-    return quote >= 0
+    """Tell whether a string ends within a piece."""
+    size = SHORT
+    while size < 8 * PIECE:
+        piece = text[begin : begin + min(size, PIECE)]
+        if "\\" in piece:  # what is escaped goes in two steps, not one by one
+            piece = piece.replace("\\\\", "").replace('\\"', "")
+        if '"' in piece:
+            return True
+        size *= 8
+    return False
 
 
 def _before_escapes(text: str, at: int) -> int:

@@ -25,6 +25,8 @@ HOP_BY_HOP: Final = frozenset(
         b"trailer", b"transfer-encoding", b"upgrade",
     }
 )  # fmt: skip
+LONG_LOOK: Final = 0.002  # seconds, at a piece of an answer
+MAX_CALLS: Final = 200  # of one answer: no model makes so many, and each is an attempt that is stored
 OURS: Final = b"x-retrycontract-"
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -188,7 +190,11 @@ async def received(response: httpx2.Response) -> AsyncIterator[bytes]:
     """Give the body as it comes, decoded; raises UpstreamError where it breaks off or stalls."""
     try:
         async for chunk in response.aiter_bytes():
+            begun = time.thread_time()
             yield chunk
+            # One that comes as fast as it is looked at leaves half of the time to others.
+            if (taken := time.thread_time() - begun) > LONG_LOOK:
+                await asyncio.sleep(taken)
     except httpx2.TimeoutException as error:
         raise UpstreamError("the upstream has fallen silent in the middle of its answer", 504) from error
     except (httpx2.HTTPError, OSError) as error:
@@ -223,4 +229,6 @@ def put_together(wire: Wire, body: Body | None, seconds: float | None, *, is_gar
         answer = wire.read(body)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UpstreamError("the upstream's answer cannot be read") from error
+    if (made := sum(len(choice.calls) for choice in (answer, *answer.choices))) > MAX_CALLS:
+        raise UpstreamError(f"the upstream's answer makes {made} calls, and at most {MAX_CALLS} are checked at once")
     return replace(answer, seconds=seconds)

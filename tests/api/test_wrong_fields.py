@@ -41,6 +41,16 @@ def test_a_wrong_field_is_told_in_words(door: Door, method: str, path: str, body
     assert "[0-9" not in fault
 
 
+@pytest.mark.parametrize("path", ["/calls", "/tools", "/tools/deploy", "/events", "/agent-responses", "/calls/c/wait"])
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
+def test_more_query_parameters_than_are_read_are_no_failure_of_the_service(door: Door, method: str, path: str) -> None:
+    query = "&".join(f"a{number}=b" for number in range(1_001))
+    reply = door.send(method, f"{path}?{query}", None if method == "GET" else {})
+    assert reply.status in (404, 405, 422)
+    if (method, path) == ("GET", "/calls"):
+        assert "over 1000 query parameters" in reply.body["detail"]
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 def test_an_address_that_there_is_not_is_none_for_any_method(door: Door, method: str) -> None:
     reply = door.send(method, "/cals", CALL)

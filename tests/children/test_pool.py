@@ -70,6 +70,9 @@ def test_a_job_that_was_given_no_time_is_done_anew_and_not_blamed() -> None:
         assert faults(pool, "x = 1\n") == []
         os.kill(pool._idle[0]._child.pid, signal.SIGSTOP)
         assert faults(pool, "y = 2\n") == []
+        os.kill(pool._idle[0]._child.pid, signal.SIGSTOP)
+        with pytest.raises(TooManyWaitingError):  # whose sender waits for the answer is told to come again
+            pool.run("judge", endless(), at_once=2)
     finally:
         pool.close()
 

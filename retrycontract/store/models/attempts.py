@@ -172,29 +172,22 @@ class Attempt(models.Model):
 
     # How the output came about, as the agent tells it; texts are redacted and shortened.
     model = models.CharField(max_length=MAX_MODEL, null=True)
-    prompt = JSONText(null=True)  # one text; as JSON it may hold what PostgreSQL refuses
-    said = JSONText(null=True)
     tokens_in = models.PositiveIntegerField(null=True)
     tokens_out = models.PositiveIntegerField(null=True)
     seconds = models.FloatField(null=True)
     finish_reason = models.CharField(max_length=200, null=True)
 
-    sealed = models.BinaryField(null=True)
     # Judged in a child process: by estimate more than the door's few milliseconds, or its version crashed before.
     is_dear = models.BooleanField(default=False)
     lease_token = models.CharField(max_length=40, blank=True, default="")
     lease_until = models.DateTimeField(null=True)
     deliveries = models.PositiveSmallIntegerField(default=0)
-
     judged_at = models.DateTimeField(null=True)
     is_valid = models.BooleanField(null=True)
     status = models.CharField(max_length=12, blank=True, default="", choices=[(s.value, s.value) for s in Status])
-    errors_json = JSONText(default=list)
-    output = JSONText(null=True)
     is_parsed = models.BooleanField(default=False)
     is_redacted = models.BooleanField(default=False)
     output_hash = models.CharField(max_length=64, blank=True, default="")
-    feedback = models.TextField(blank=True, default="")
     api_error = models.CharField(max_length=MAX_API_ERROR, null=True)  # why the model could not be asked
     shown_attempt = models.PositiveIntegerField(default=0)
     shown_max = models.PositiveIntegerField(default=0)
@@ -204,6 +197,13 @@ class Attempt(models.Model):
     standing_hint = models.ForeignKey(
         "StandingHint", null=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
+    # What may be long comes last: to reach what stands behind it SQLite reads all of it, page after page.
+    prompt = JSONText(null=True)  # one text; as JSON it may hold what PostgreSQL refuses
+    said = JSONText(null=True)
+    errors_json = JSONText(default=list)
+    feedback = models.TextField(blank=True, default="")
+    output = JSONText(null=True)
+    sealed = models.BinaryField(null=True)
 
     objects = AttemptQuerySet.as_manager()
 

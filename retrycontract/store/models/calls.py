@@ -191,13 +191,14 @@ class Call(models.Model):
     attempts_made = models.PositiveIntegerField(default=0)
     attempts_allowed = models.PositiveIntegerField()
     fingerprint = models.CharField(max_length=64, blank=True, default="")
-    context = JSONText(null=True)
     was_answered = models.BooleanField(default=False)  # by a person, at least once
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     blocked_at = models.DateTimeField(null=True)
     waited_at = models.DateTimeField(null=True)  # when an agent last asked for guidance, within some seconds
     expires_at = models.DateTimeField(null=True)
+    # Up to 40 kB, which SQLite reads page after page to reach what stands behind it.
+    context = JSONText(null=True)
 
     objects = CallQuerySet.as_manager()
 
