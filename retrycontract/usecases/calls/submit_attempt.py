@@ -49,6 +49,7 @@ from retrycontract.usecases.counts.keep_count import count_unasked, note_work, r
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.tools.contracts import PinnedContract, pinned, sanitizer
 
+RESERVED = 2  # times the estimate, as machines differ; what a check does not take is given back
 MAX_RACES = 50  # tries before a submission gives up on a call that keeps changing
 
 
@@ -134,7 +135,8 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
         return _queue(intake, written, is_dear=False, said=new.generation.said)
     if is_dear:
         # Before it is judged, so that of many at once only those are taken in that the account has room for.
-        seconds = estimated_seconds(submitted, contract)
+        most = float(settings.RETRYCONTRACT.check_seconds)
+        seconds = min(RESERVED * estimated_seconds(submitted, contract), most)
         with reserved_work(agent.pk, seconds, now=now):
             return _queue(intake, written, is_dear=True, reserved=seconds, said=new.generation.said)
     if settings.RETRYCONTRACT.judge == "worker" or has_waiting(call):
