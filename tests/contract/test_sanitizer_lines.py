@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from retrycontract import RetryContract, Tool
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 SANITIZER = ValueSanitizer()
@@ -59,6 +60,33 @@ def test_a_secret_that_another_line_tells_is_redacted(form: str, dress: Callable
 def test_lines_without_a_secret_stay_as_they_are(text: str, dress: Callable[[list[str]], Any]) -> None:
     value = dress(lines_of(text))
     assert SANITIZER.redact(value) == value
+
+
+REFUSING: dict[str, Any] = {
+    "the line": {"items": {"not": {"pattern": CHOSEN[2:]}}}, "each line": {"items": {"maxLength": 1}},
+    "their number": {"maxItems": 1}, "a list": {"type": "string"}, "its name": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["source", "new_lines"])
+@pytest.mark.parametrize("before", [0, 49, 1_600])
+@pytest.mark.parametrize("refusing", REFUSING.values(), ids=REFUSING)
+@pytest.mark.parametrize("form", OVER_LINES)
+def test_an_error_shows_no_line_that_another_one_tells_is_a_secret(
+    form: str, refusing: Any, before: int, name: str
+) -> None:
+    lines = ["import os\n"] * before + form.replace("§", CHOSEN).splitlines(keepends=True)
+    if name == "new_lines":
+        lines = [line.removesuffix("\n") for line in lines]
+    contract = RetryContract()
+    contract.register(Tool(name="edit", input_schema={"type": "object", "properties": {name: refusing}}))
+    outcome = contract.check("edit", tool_call_id="1", arguments=json.dumps({name: lines}))
+    assert outcome.status == "retry"
+    told = [
+        f"{outcome.tool_result and outcome.tool_result.content}",
+        *(f"{error.to_json()}" for error in outcome.errors),
+    ]
+    assert not [text for text in told if CHOSEN in text]
 
 
 def test_of_the_lines_of_a_list_only_those_with_the_secret_change() -> None:

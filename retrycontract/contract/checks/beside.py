@@ -12,6 +12,7 @@ from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 # Of what holds a value, so many levels are looked at together, as long as they hold no more than this.
 MOST_LEVELS: Final = 4
 MOST_NODES, MOST_CHARACTERS, LONGEST_BESIDE = 1_500, 50_000, 4_000
+NEAR: Final = 50  # items of a longer list, and as many on both sides of them
 Steps = tuple[str | int, ...]
 
 
@@ -22,6 +23,7 @@ class Beside:
         self._value, self._sanitizer = value, sanitizer
         self._small = dict[Steps, bool]()
         self._told = dict[Steps, frozenset[str]]()
+        self._near = dict[tuple[Steps, int], frozenset[str]]()
 
     def told_at(self, path: Steps) -> frozenset[str]:
         """Give the pointers of the values, at the path and beside it, that their neighbours tell to be secret."""
@@ -37,9 +39,27 @@ class Beside:
             place = path[:depth]
         if place not in self._told:
             holder = holders[len(place)]
+            if isinstance(holder, list) and not self._small[place]:
+                return self._told_near(place, int(path[-1]) // NEAR, holder)
             seen = holder if self._small[place] else _trimmed(holder)
             self._told[place] = frozenset(self._differences(seen, place))
         return self._told[place]
+
+    def _told_near(self, place: Steps, block: int, items: list[Any]) -> frozenset[str]:
+        """Look at a block of a long list with those beside it: at lines with the lines around them."""
+        if (place, block) not in self._near:
+            start, name = max(block - 1, 0) * NEAR, str(place[-1]) if place else ""
+            near = items[start : (block + 2) * NEAR]
+            holder = {name: near if _is_small(near) else []}
+            shown = self._sanitizer.redact(holder, pointers.from_tokens(place[:-1]))
+            found = zip(near, *shown.values(), strict=False)
+            self._near[place, block] = frozenset(
+                pointer
+                for index, (item, redacted) in enumerate(found, start)
+                if item != redacted and isinstance(item, str)
+                and redacted != self._sanitizer.redact(item, pointer := pointers.from_tokens((*place, index)))
+            )  # fmt: skip
+        return self._near[place, block]
 
     def _is_small(self, place: Steps, holder: Any) -> bool:
         if place not in self._small:

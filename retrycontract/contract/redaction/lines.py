@@ -12,20 +12,19 @@ from retrycontract.contract.redaction.foreign import MARK
 _OF_LINES = word_set(
     "line lines source code script body text content contents output stdout stderr log logs diff patch file cell"
 )
-# Of a list of which a few are shown, so many are looked at for what they say of each other, and the last.
-SHOWN_TOGETHER = 50
+# Of a list whose first and last items are shown, so many at each end are looked at for what they say of each other.
+TOGETHER = 50
 
 
-def are_lines(name: str, items: Any) -> bool:
-    """Tell whether a member of that name holds the lines of a text: each but the last ends as a line does."""
-    if type(items) is not list or len(items) < 2 or set(map(type, items)) != {str}:
-        return False
-    return all(item.endswith("\n") for item in items[:-1]) or not _OF_LINES.isdisjoint(split_words(name))
+def redacted_lines(name: str, items: Any, redact: Callable[[str], str] | None, *, bounded: bool) -> Any:
+    """Give a list of lines, a member of that name, without what is secret of them as lines of one text.
 
-
-def redacted_lines(items: list[str], redact: Callable[[str], str], *, bounded: bool) -> list[str]:
-    """Give the items without what is secret of them as lines of one text; `bounded`, of those that may be shown."""
-    shown = (*range(min(SHOWN_TOGETHER, len(items) - 1)), len(items) - 1) if bounded else range(len(items))
+    What is no such list stays as it is, as all does without `redact`; `bounded`, only what may be shown is looked at.
+    """
+    if redact is None or not _are_lines(name, items):
+        return items
+    places = range(len(items))
+    shown = [*places[:TOGETHER], *places[max(TOGETHER, len(items) - TOGETHER) :]] if bounded else places
     bare = [items[index].removesuffix("\n") for index in shown]
     text = "\n".join(bare)
     if (redacted := redact(text)) == text:
@@ -34,6 +33,13 @@ def redacted_lines(items: list[str], redact: Callable[[str], str], *, bounded: b
     for index, item in zip(shown, bare, strict=True):
         changed[index] = "\n".join(islice(lines, item.count("\n") + 1)) + items[index][len(item) :]
     return changed
+
+
+def _are_lines(name: str, items: Any) -> bool:
+    """Tell whether a list holds the lines of a text, by their ends or by its name."""
+    if type(items) is not list or len(items) < 2 or set(map(type, items)) != {str}:
+        return False
+    return all(item.endswith("\n") for item in items[:-1]) or not _OF_LINES.isdisjoint(split_words(name))
 
 
 def _aligned(before: list[str], after: list[str]) -> Iterator[str]:

@@ -23,7 +23,7 @@ from retrycontract.contract.redaction.foreign import (
     strings_in,
     without_marks,
 )
-from retrycontract.contract.redaction.lines import are_lines, redacted_lines
+from retrycontract.contract.redaction.lines import redacted_lines
 from retrycontract.contract.redaction.listed_words import MOST_ARGUMENTS, redacted_tail, redacted_words
 from retrycontract.contract.redaction.literals import Literal, is_of_package, speaks_of_secret
 from retrycontract.contract.redaction.members import headed_columns, paired_values, spellings_of
@@ -209,14 +209,15 @@ class Redactor:
     def __init__(self, scanner: Scanner, *, secrets: bool, marked: Collection[str], bounded: bool) -> None:
         self._scanner, self._secrets, self._bounded = scanner, secrets, bounded
         self._marked = frozenset(marked) if secrets else frozenset()
+        self._lines = scanner.redact if secrets else None
         self._places: dict[str, list[int]] = {}
 
     def redact(self, value: Any, field_path: str) -> Any:
         """Give the value without its secrets; a bounded walk gives a `Cut` in place of each container."""
         slot = self._outer_slot(field_path)
         self._frames: list[_Frame] = []
-        self._active: set[int] = set()
-        self._key_lines = KeyLines()
+        self._active, self._key_lines = set[int](), KeyLines()
+        value = redacted_lines(field_path.rpartition("/")[2], value, self._lines, bounded=self._bounded)
         # A preview shows few of them.
         if self._secrets and not self._bounded and _is_large(value):
             self._places = self._scanner.places_of(strings_in(value))
@@ -302,8 +303,7 @@ class Redactor:
             if slot.mark and is_telling_key(name):
                 shown = f"{MARK}{slot.mark}]"
             child_slot = self._child_slot(slot, name, shown)
-            if self._secrets and are_lines(name, child):
-                child = redacted_lines(child, self._scanner.redact, bounded=self._bounded)
+            child = redacted_lines(name, child, self._lines, bounded=self._bounded)
             if told := paired.get(key) if paired else None:
                 child_slot = child_slot.named(told) if isinstance(told, str) else replace(child_slot, columns=told)
             if program and name != program_key and is_arguments(name):
