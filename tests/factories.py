@@ -71,6 +71,7 @@ def submit(
     tool: str = "deploy",
     call: Call | None = None,
     at: datetime | None = None,
+    is_bounded: bool = False,
     **more: Any,
 ) -> Attempt:
     """Submit one attempt: a new call, or the next attempt of a call."""
@@ -80,7 +81,7 @@ def submit(
         call_id=call.public_id if call else None,
         **({"tool_call_id": f"toolu_{next(_numbers)}", "session_id": f"session-{next(_numbers)}"} | more),
     )
-    return submit_attempt(agent, new, now=at or timezone.now())
+    return submit_attempt(agent, new, now=at or timezone.now(), is_bounded=is_bounded)
 
 
 def make_call(agent: Agent, outputs: Sequence[Any], *, at: datetime | None = None, **more: Any) -> Call:

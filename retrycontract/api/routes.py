@@ -119,7 +119,7 @@ def post_call(
         request_id=usable_request_id(request.headers.get(REQUEST_ID)),
         key=request_key(request, key),
     )
-    attempt = submit_attempt(agent_of(request), new, now=timezone.now())
+    attempt = submit_attempt(agent_of(request), new, now=timezone.now(), is_bounded=True)
     return _verdict(response, attempt, body.render, body.tool_call_id)
 
 

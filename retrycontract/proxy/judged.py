@@ -274,7 +274,7 @@ class JudgedRequest:
                     await self._visit.end()
                 if passage.has_failed:
                     self._report(exchange.report, UNAVAILABLE)
-                elif answer := await asyncio.to_thread(passage.answer, self._wire, time.monotonic() - self._began):
+                elif (answer := passage.answer(self._wire, time.monotonic() - self._began)) is not None:
                     settled = await exchange.settle(answer)
                     self._remember(settled, passage.text_of(settled))
                     await passage.release(settled, self._report(exchange.report))

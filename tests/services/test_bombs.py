@@ -81,6 +81,36 @@ def test_fifty_bombs_of_one_key_hold_up_nobody_in_one_process(tmp_path: Path) ->
         assert_all_are_told(bombard(service, one_key(), keys=1, at_once=50), "one process, one key, 50 in flight")
 
 
+def test_large_outputs_that_wait_hold_up_no_other_agent(tmp_path: Path) -> None:
+    """Fifty of 1.8 MB, and another agent's 70 kB, which a worker judges as well."""
+    with running(Service(tmp_path / "data", UNMETERED, anew=True)) as service:
+        sender, other = (AgentClient(service, service.new_key(name)) for name in ("sender", "other"))
+        for agent in (sender, other):
+            assert agent.register("note", {"type": "object", "properties": {"a": {"type": "string"}}}).status in (
+                200,
+                201,
+            )
+        large = json.dumps({"tool": "note", "tool_call_id": "large", "raw": "{ " * 900_000}).encode()
+
+        def send(number: int) -> int:
+            body = large.replace(b'"large"', b'"large %d"' % number)
+            return sender.send("POST", "/calls", body, headers={"Prefer": "wait=0"}, timeout=HANG).status
+
+        def ask(number: int) -> tuple[int, float]:
+            began = time.monotonic()
+            body = {"tool": "note", "tool_call_id": f"{number}", "arguments": {"a": "x y" * 23_333}}
+            return other.send("POST", "/calls", body, timeout=HANG).status, time.monotonic() - began
+
+        alone = ask(0)
+        with ThreadPoolExecutor(50) as pool:
+            assert set(pool.map(send, range(50))) <= {200, 202}
+        asked = [ask(number) for number in range(1, 6)]
+        left = sender.send("GET", "/calls?state=pending&limit=100").body["calls"]
+    print(f"\n70 kB: {alone[1]:.2f} s alone, {max(asked)[1]:.2f} s at most while {len(left)} or more wait")
+    assert left, "nothing waited meanwhile"
+    assert {status for status, _ in (alone, *asked)} == {200}  # within the ten seconds for which a submit is held
+
+
 HOOK = b'{"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "count", "tool_input": %s}'
 ASKED = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "count", "arguments": %s}}'
 CHECK = b'{"input_schema": {"type": "object"}, "arguments": %s}'

@@ -97,14 +97,14 @@ def test_of_many_that_come_at_once_no_more_are_taken_in_than_the_account_has_roo
     taken, refused = 0, set()
     for _ in range(30):  # each has read the account as it was before them all
         try:
-            taken += submit(agent, bomb.value, at=NOON).is_dear
+            taken += submit(agent, bomb.value, at=NOON, is_bounded=True).is_dear
         except WorkUsedUpError as error:
             refused.add(error.wait)
     assert 1 <= taken <= most
     assert taken + 1 > most or refused
     assert (agent.calls.count(), Attempt.objects.count()) == (taken, taken)
     # What is refused is not charged, and its sender may come when it was told to.
-    assert not refused or submit(agent, bomb.value, at=NOON + timedelta(seconds=max(refused))).is_dear
+    assert not refused or submit(agent, bomb.value, at=NOON + timedelta(seconds=max(refused)), is_bounded=True).is_dear
 
 
 @pytest.mark.django_db(transaction=True)

@@ -53,11 +53,11 @@ RESERVED = 2  # times the estimate, as machines differ; what a check does not ta
 MAX_RACES = 50  # tries before a submission gives up on a call that keeps changing
 
 
-def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
+def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime, is_bounded: bool = False) -> Attempt:
     """Take one attempt in and return it, judged or queued.
 
     Raises CallNotFoundError, CallEndedError, CallOfOtherToolError, OtherKindError, UnknownVersionError,
-    AmbiguousCallError, IdempotencyConflictError, and WorkUsedUpError for an output that takes long to judge.
+    AmbiguousCallError, IdempotencyConflictError; if `is_bounded` WorkUsedUpError, too, for an output that takes long.
     """
     begun = thread_time()
     # First of all: identifiers are stored and compared in their safe form only, so one that was not changed here would
@@ -83,7 +83,7 @@ def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
         new = replace(new, traceparent=traceparent_of(step) or new.traceparent)
         for race in range(MAX_RACES):
             try:
-                attempt = _submit(agent, new, now, looks_first=is_named or race > 0)
+                attempt = _submit(agent, new, now, looks_first=is_named or race > 0, is_bounded=is_bounded)
             except LostRaceError:
                 continue
             if step is not None:
@@ -93,7 +93,7 @@ def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
         raise LostRaceError("the call kept changing while this attempt came in; send it again")
 
 
-def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) -> Attempt:
+def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool, is_bounded: bool) -> Attempt:
     """Judge at the door or queue.
 
     Which call an attempt continues is settled within the transaction, and most begin one: the look beforehand is left
@@ -137,7 +137,7 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
         # Before it is judged, so that of many at once only those are taken in that the account has room for.
         most = float(settings.RETRYCONTRACT.check_seconds)
         seconds = min(RESERVED * estimated_seconds(submitted, contract), most)
-        with reserved_work(agent.pk, seconds, now=now):
+        with reserved_work(agent.pk, seconds, now=now, is_bounded=is_bounded):
             return _queue(intake, written, is_dear=True, reserved=seconds, said=new.generation.said)
     if settings.RETRYCONTRACT.judge == "worker" or has_waiting(call):
         return _queue(intake, written, is_dear=False, said=new.generation.said)

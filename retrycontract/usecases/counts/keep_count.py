@@ -64,14 +64,14 @@ def charge(agent_id: int, seconds: float, *, now: datetime) -> None:
 
 
 @contextmanager
-def reserved_work(agent_id: int, seconds: float, *, now: datetime) -> Iterator[None]:
+def reserved_work(agent_id: int, seconds: float, *, now: datetime, is_bounded: bool) -> Iterator[None]:
     """Charge an agent for what is taken in by the block and done later; what is not taken in is given back.
 
-    Raises WorkUsedUpError where the account is overdrawn by now: of many outputs that come at once, each found it as
-    it was before the first of them.
+    If `is_bounded`, raises WorkUsedUpError where the account is overdrawn by now: of many outputs that come at once,
+    each found it as it was before the first of them.
     """
     service = settings.RETRYCONTRACT
-    if not service.work_seconds_per_minute:
+    if not is_bounded or not service.work_seconds_per_minute:
         charge(agent_id, seconds, now=now)
     else:
         room = service.work_burst_seconds
