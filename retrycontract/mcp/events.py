@@ -9,8 +9,11 @@ from typing import Final
 
 # An empty line, whichever of the three line ends is used. A CR behind LF may be half of one: the next byte tells.
 ENDS: Final = re.compile(rb"\n\n|\n\r\n|\n\r(?=[^\n])|\r\r\n?")
-# Comments and empty lines, of which a server may send any number to say that it is alive.
-IDLE: Final = re.compile(rb"(?:(?::[^\r\n]*)?(?:\r\n|\n|\r(?=[^\n])))+")
+# Comments and empty lines, of which a server may send any number to say that it is alive: among what is still to come,
+# where the next byte tells what a CR is, and as a whole event.
+_IDLE: Final = rb"(?:(?::[^\r\n]*+)?(?:\r\n|\n|\r%b))++"
+IDLE: Final = re.compile(_IDLE % rb"(?=[^\n])")
+IS_IDLE: Final = re.compile(_IDLE % rb"(?!\n)")
 MAX_EVENT: Final = 8 * 1024 * 1024  # bytes of one event: a server that never ends one must not fill our memory
 MARK: Final = b"\xef\xbb\xbf"  # of the byte order, with which some servers begin
 FIELD: Final = re.compile(rb"[A-Za-z][A-Za-z_-]*")  # of an event; clients pass over those that they do not know
@@ -53,7 +56,7 @@ class EventSplitter:
 
 def data_of(event: bytes) -> bytes | None:
     """Give the data of an event; None for a comment, or an event without any."""
-    if IDLE.fullmatch(event):
+    if IS_IDLE.fullmatch(event):
         return None
     lines = [line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:")]
     return b"\n".join(lines) if lines else None
@@ -65,7 +68,7 @@ def documents(event: bytes) -> list[bytes]:
     Lines of data are one text, or one each where a server leaves out the empty lines between its events. So are lines
     that no field begins.
     """
-    if IDLE.fullmatch(event):
+    if IS_IDLE.fullmatch(event):
         return []
     told, loose = list[bytes](), list[bytes]()
     for line in event.splitlines():

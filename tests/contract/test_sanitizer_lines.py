@@ -32,6 +32,7 @@ HARMLESS = [
 DRESSES: dict[str, Callable[[list[str]], Any]] = {
     "lines that end as lines do": lambda lines: {"cells": [{"cell_type": "code", "source": lines}]},
     "lines": lambda lines: {"new_lines": [line.removesuffix("\n") for line in lines]},
+    "lists of lines": lambda lines: [{"hunks": [["x\n", "y\n"], lines]}],
     "a notebook's text": lambda lines: json.dumps({"cells": [{"source": lines}]}),
     "indented": lambda lines: json.dumps({"cells": [{"source": lines, "outputs": []}]}, indent=1),
     "cut off": lambda lines: json.dumps({"cells": [{"source": lines}]}, indent=2)[:-8],

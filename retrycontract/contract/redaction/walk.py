@@ -215,8 +215,7 @@ class Redactor:
     def redact(self, value: Any, field_path: str) -> Any:
         """Give the value without its secrets; a bounded walk gives a `Cut` in place of each container."""
         slot = self._outer_slot(field_path)
-        self._frames: list[_Frame] = []
-        self._active, self._key_lines = set[int](), KeyLines()
+        self._frames, self._active, self._key_lines = list[_Frame](), set[int](), KeyLines()
         value = redacted_lines(field_path.rpartition("/")[2], value, self._lines, bounded=self._bounded)
         # A preview shows few of them.
         if self._secrets and not self._bounded and _is_large(value):
@@ -326,6 +325,7 @@ class Redactor:
         slot = replace(slot, program="", columns=()) if slot.program or columns else slot
         for index in shown:
             child, child_slot = secret.get(index, as_json(items[index])), slot
+            child = redacted_lines("", child, self._lines, bounded=self._bounded)
             if self._marked:
                 child_slot = self._with_mark(replace(slot, pointer=f"{slot.pointer}/{index}"))
             if columns and index >= heads and issubclass(type(child), (list, tuple)):
