@@ -46,6 +46,7 @@ class ConnectionCall:
     is_blocked: bool = False
     has_ended: bool = False
     burst: int = 0
+    answered_at: float = 0.0  # on the clock that only goes on
 
     def take_over(self, verdict: Verdict) -> None:
         """Note where an attempt has left the call."""
@@ -64,6 +65,7 @@ class OpenCalls:
     A call of a tool continues the one of the same tool that failed longest ago and that nobody is trying at the
     moment. Calls that come within `together` seconds of one another are a burst and always different calls: whoever
     answers a mistake awaits `settled` first, so that nobody who has read the answer is taken for a part of the burst.
+    What came before a call was answered is another call, however late it is looked at.
     """
 
     def __init__(self, together: float = TOGETHER) -> None:
@@ -71,16 +73,19 @@ class OpenCalls:
         self._together, self._burst, self._burst_ends, self._latest_end = together, 0, 0.0, 0.0
         self._settling = asyncio.Lock()
 
-    def take(self, tool_name: str, call_id: str | None = None) -> ConnectionCall:
-        """Take out the call to continue, the one with that id if one is given; or begin a new one."""
+    def take(self, tool_name: str, call_id: str | None = None, *, came_at: float | None = None) -> ConnectionCall:
+        """Take out the call to continue, the one with that id if one is given; or begin a new one.
+
+        `came_at` is when the attempt came, in `time.monotonic`'s seconds; None for now.
+        """
         now = time.monotonic()
+        came_at = now if came_at is None else came_at
         if now >= self._burst_ends:
             self._burst, self._latest_end = self._burst + 1, now + LONGEST_BURST
         self._burst_ends = min(now + self._together, self._latest_end)
         # The one that failed longest ago first: parallel calls fail in their order and are retried in it.
         waiting = self._idle.get(tool_name, deque())
-        continued = (call for call in waiting if (call.call_id == call_id if call_id else call.burst < self._burst))
-        call = next(continued, None)
+        call = next((call for call in waiting if self._continues(call, call_id, came_at)), None)
         if call is None:
             return ConnectionCall(tool_name, call_id)
         waiting.remove(call)
@@ -88,12 +93,22 @@ class OpenCalls:
             del self._idle[tool_name]
         return call
 
+    def _continues(self, call: ConnectionCall, call_id: str | None, came_at: float) -> bool:
+        if call_id:
+            return call.call_id == call_id
+        return call.burst < self._burst and call.answered_at <= came_at
+
     def idle(self) -> list[ConnectionCall]:
         """List the calls that wait for their next attempt."""
         return [call for waiting in self._idle.values() for call in waiting]
 
     def put_back(self, call: ConnectionCall) -> None:
         """Let the next attempt continue a call, unless the call has ended or never began."""
+        call.answered_at = time.monotonic()
+        self.remember(call)
+
+    def remember(self, call: ConnectionCall) -> None:
+        """Put back a call that was answered before anything came here."""
         call.burst = self._burst
         if call.call_id is not None and not call.has_ended:
             self._idle.setdefault(call.tool_name, deque()).append(call)
@@ -154,12 +169,14 @@ class Checkpoint:
         """Tell whether an attempt is decided on in no time, with nobody to be waited for."""
         return self._wait <= 0 and self._judge.is_quick(tool_name, output)
 
-    async def decide(self, tool_name: str, output: Any, tick: Tick, *, is_heard: bool) -> Forward | Refusal:
+    async def decide(
+        self, tool_name: str, output: Any, tick: Tick, *, is_heard: bool, came_at: float | None = None
+    ) -> Forward | Refusal:
         """Judge an attempt; `tick` is awaited again and again while a person is waited for, if anybody hears it or not.
 
         `output` is what the model wrote, as `as_text` gives it. A refusal is answered once the `calls` are settled.
         """
-        call = self.calls.take(tool_name)
+        call = self.calls.take(tool_name, came_at=came_at)
         patience = ClientPatience.of(self._wait if is_heard else self._silent_wait, tick)
         try:
             # An answer that came after the client had given up waiting is given with its next call.

@@ -130,7 +130,7 @@ class Sessions:
         if place not in self._found:
             found = HookSession()
             for call_id, state in await _open_calls(client, session, tool):
-                found.calls.put_back(ConnectionCall(tool, call_id, state in ASKED_OF_A_PERSON))
+                found.calls.remember(ConnectionCall(tool, call_id, state in ASKED_OF_A_PERSON))
             # Not replaced: a call of the same session may have come first while the service was asked.
             self._found.setdefault(place, found)
             if len(self._found) > MAX_SESSIONS:
@@ -198,7 +198,7 @@ class CheckedVisit(KeyedVisit):
         sanitizer = ValueSanitizer(RetryConfiguration())
         # Both waits are the address's: nobody hears signs of life, and who set it up knows how long its agent waits.
         checkpoint = Checkpoint(judge, sanitizer, wait=wait, silent_wait=wait, calls=found.calls)
-        decision = await checkpoint.decide(call.tool, call.output, _tick, is_heard=False)
+        decision = await checkpoint.decide(call.tool, call.output, _tick, is_heard=False, came_at=self._came_at)
         if isinstance(decision, Refusal):
             await found.calls.settled()
         return decision

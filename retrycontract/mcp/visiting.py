@@ -179,6 +179,7 @@ class KeyedVisit(ABC):
 
     def __init__(self, app: Any, scope: Any, *, is_closing: Callable[[], bool]) -> None:
         self._app, self._scope, self._is_closing = app, scope, is_closing
+        self._came_at = monotonic()
         self._headers: dict[bytes, bytes] = dict(scope["headers"])
         self._transport = httpx2.ASGITransport(app=self._ask)
 

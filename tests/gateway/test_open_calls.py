@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import httpx2
@@ -48,6 +49,14 @@ def test_an_ended_call_and_one_that_never_began_are_not_continued() -> None:
     calls.put_back(ended)
     calls.put_back(cancelled)
     assert calls.take("read_file") not in (ended, cancelled)
+
+
+def test_what_came_before_a_call_was_answered_does_not_continue_it() -> None:
+    calls = OpenCalls(0)
+    beside = time.monotonic()  # of one message, or sent in parallel: on a busy machine looked at much later
+    first = failed(calls, "read_file", "c1")
+    assert calls.take("read_file", came_at=beside) is not first
+    assert calls.take("read_file", came_at=time.monotonic()) is first
 
 
 @given(st.lists(st.tuples(NAMES, st.booleans())))

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import OperationalError, connection, connections
@@ -16,6 +17,7 @@ from retrycontract.store.outages import reason_of
 from retrycontract.store.sqlite.base import MUST_EXIST
 from retrycontract.store.transactions import write_transaction, write_turn
 from tests.factories import make_agent
+from tests.file_database import all_at_once
 from tests.file_database import file_database as file_database
 
 
@@ -148,3 +150,16 @@ def test_a_log_that_sqlite_itself_has_removed_is_made_anew(file_database: Path) 
     assert not file_database.with_name(f"{file_database.name}-wal").exists()
     make_agent("second")
     assert Agent.objects.count() == 2
+
+
+def test_who_opens_the_file_first_with_others_finds_nothing_gone(file_database: Path) -> None:
+    def come_and_go(mine: Any) -> None:
+        opened = mine.get_new_connection(given[mine])  # alone: what is set up afterwards would part the threads
+        opened.execute("SELECT * FROM retrycontract_agent")
+        opened.close()
+
+    connection.close()
+    for _ in range(300):
+        wrappers = [connections.create_connection("default") for _ in range(8)]
+        given = {each: each.get_connection_params() for each in wrappers}
+        all_at_once(come_and_go, wrappers)

@@ -40,5 +40,5 @@ def test_a_file_that_is_gone_is_told_at_every_door_and_twice_in_the_log(
     lines = [json.loads(line) for line in service.log.splitlines() if line.startswith("{")]
     told = [line["message"] for line in lines if "The database takes" in line["message"]]
     assert len(told) == 2, told
-    assert "its file is gone" in told[0]
+    assert "put it back" in told[0]  # whoever opens it anew finds none to open
     assert [line["message"] for line in lines if "exception" in line] == []

@@ -49,8 +49,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._path = str(conn_params["database"])
         if self.settings_dict.get(MUST_EXIST):
             conn_params = conn_params | {"database": f"{Path(self._path).absolute().as_uri()}?mode=rw"}
-        file, *beside = self._files()
-        with _listing:
+        with _listing:  # looked up here: another thread's first connection makes a log meanwhile
+            file, *beside = self._files()
             is_gone = file and any(of == file and _differ(its, beside) for of, *its in _opened.values())
         if is_gone:
             raise _refusal(LOG_MOVED)
