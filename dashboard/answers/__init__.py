@@ -25,6 +25,7 @@ from dashboard.shared.mistakes import MistakePattern, by_pattern
 from dashboard.shared.responses import REFUSED
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.redaction.sanitizer import elide_middle
+from retrycontract.store.fields import without_long_values
 from retrycontract.store.models import Attempt, SavedReply, StandingHint
 from retrycontract.store.models.answers import FIRST, LAST
 from retrycontract.usecases.answers.reuse_answers import (
@@ -86,13 +87,14 @@ def hints(request: HttpRequest) -> HttpResponse:
     now, show, after = timezone.now(), request.GET.get("show", ""), request.GET.get("after", "")
     tab = HintTab(show) if show in list(HintTab) else HintTab.ON
     found = tab.hints(now).select_related("owner", "source__base", "source__call").order_by("-pk")
+    found = without_long_values(found, "source__base", "source__call", but=("text", "source__base__errors_json"))
     if is_place(after):
         found = found.filter(pk__lt=int(after))
     listed = list(found[: PAGE + 1])
     newest = Attempt.objects.filter(standing_hint=OuterRef("pk")).order_by("-pk").values("pk")[:1]
     shown = StandingHint.objects.filter(pk__in=[hint.pk for hint in listed[:PAGE]]).order_by()
-    told = Attempt.objects.filter(pk__in=shown.values(told=Subquery(newest))).defer("sealed")
-    by_hint = {attempt.standing_hint_id: attempt for attempt in told}
+    told = Attempt.objects.filter(pk__in=shown.values(told=Subquery(newest)))
+    by_hint = {attempt.standing_hint_id: attempt for attempt in without_long_values(told, but=("errors_json",))}
     context = {
         "lines": [HintLine(hint, by_hint.get(hint.pk)) for hint in listed[:PAGE]],
         "following": listed[PAGE - 1].pk if len(listed) > PAGE else None,

@@ -17,6 +17,7 @@ from dashboard.call.entries import AttemptEntry, GuidanceEntry
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.outputs.source_code import UnknownLanguageError, declared_language
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
+from retrycontract.store.fields import without_long_values
 from retrycontract.store.models import (
     Attempt,
     Call,
@@ -300,7 +301,9 @@ def read_story(call: Call, *, whole: str = "") -> CallHistory:
 
 def read_version(call: Call) -> str:
     """Digest a call as `CallHistory.version` does, without reading its attempts."""
-    return version_of(call, _guidance_of(call), _waiting(_held_of(call)))
+    given = without_long_values(call.guidance.order_by("-pk"))
+    held = HeldAnswer.objects.select_related("escalation", "call").filter(call=call)
+    return version_of(call, tuple(given), _waiting(list(without_long_values(held, "call"))))
 
 
 def version_of(call: Call, guidance: tuple[Guidance, ...], held: HeldAnswer | None) -> str:

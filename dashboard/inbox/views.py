@@ -26,6 +26,7 @@ from dashboard.navigation import may_answer
 from dashboard.shared.responses import UNCHANGED, is_htmx
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.call_texts import Sought
+from retrycontract.store.fields import without_long_values
 from retrycontract.store.models import Call, Claim, Guidance, HeldAnswer, Snooze
 from retrycontract.store.models.calls import CallQuerySet, sought
 from retrycontract.store.models.escalations import awake_calls, claimed_calls, free_calls, snoozed_calls
@@ -147,6 +148,7 @@ class Queue:
         rows = rows_of(self.calls, self.claims, self.snoozes)
         if self.tab is Tab.ANSWERED:
             given = Guidance.objects.filter(call__in=self.calls).select_related("operator").order_by("pk")
+            given = without_long_values(given, but=("text",))
             answers = {answer.call_id: answer for answer in given}  # the newest of a call is the last
             rows = [replace(row, answer=answers.get(row.call.pk)) for row in rows]
         return grouped(rows, self.found) if self.found else tuple(Group((row,), 1) for row in rows)
@@ -180,11 +182,8 @@ def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, afte
         elif counts[tab].number:
             listed, next_page = _page(tab, calls, found_by_text, _parse(after))
         claims, snoozes = read_claims(listed, now), read_snoozes(listed, now)
-        unsent = (
-            HeldAnswer.objects.unsent()
-            .select_related("call__agent", "operator", "escalation")
-            .filter(operator=operator)
-        )
+        unsent = HeldAnswer.objects.unsent().select_related("call__agent", "operator", "escalation")
+        unsent = without_long_values(unsent.filter(operator=operator), "call__agent", but=("rendered",))
         return Queue(
             tab, filters, counts, listed, found, claims, snoozes, next_page, after, tuple(unsent[:MOST_UNSENT])
         )

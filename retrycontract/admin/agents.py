@@ -95,14 +95,11 @@ class EndpointPage(Page):
     """Show which systems are told of what; addresses are shortened, secrets are not even read."""
 
     list_display = ("public_id", "is_active", "agent", "shown_address", "shown_events", "created_at", "gone_at")
+    read_at_once = ("sealed_address", "events")
     list_filter = ("is_active",)
     list_select_related = ("agent",)
     search_fields = ("public_id", "agent__name")
     fields = list_display
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Leave the sealed secrets in the database."""
-        return super().get_queryset(request).defer("sealed")
 
     shown_address = shown("shortened", title="address")  # where it leads, as far as that is no secret
 
@@ -125,10 +122,6 @@ class LoggedResponsePage(HistoryPage):
         ("What the model sent, redacted", {"fields": ("shown_output",)}),
         ("Violations", {"fields": ("shown_errors",)}),
     )
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Leave what is sealed, and in lists what is long, in the database."""
-        return super().get_queryset(request).defer("sealed", "output", "errors_json", "feedback")
 
     shown_task = shown("call.task_id")
     shown_status = shown("response_status", title="status")

@@ -24,6 +24,7 @@ from retrycontract.admin.pages import (
     shown,
 )
 from retrycontract.contract.lifecycle import CallState
+from retrycontract.store.fields import without_long_values
 from retrycontract.store.models import (
     Attempt,
     Call,
@@ -88,7 +89,9 @@ class CallAdmin(Page):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Call]:
         """Have an index find the calls of a state that is looked at."""
         state = request.GET.get("state__exact")
-        return Call.objects.in_states(state) if state in list(CallState) else super().get_queryset(request)
+        if state not in list(CallState):
+            return super().get_queryset(request)
+        return without_long_values(Call.objects.in_states(state), *self.list_select_related)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -162,10 +165,6 @@ class AttemptPage(HistoryPage):
             {"fields": ("submitted_at", "judged_at", "duration_us", "deliveries", "lease_until", "traceparent")},
         ),
     )
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Leave what is sealed, and in lists what is long, in the database."""
-        return super().get_queryset(request).defer("sealed", "output", "errors_json", "feedback", "prompt", "said")
 
     shown_tool_call_id = shown("tool_call_id")
     shown_feedback = shown("feedback", block)

@@ -43,6 +43,7 @@ class MessagePage(HistoryPage):
         "delivered_at",
         "given_up_at",
     )
+    read_at_once = ("endpoint__sealed_address",)
     list_filter = ("channel", ("delivered_at", admin.EmptyFieldListFilter), ("given_up_at", admin.EmptyFieldListFilter))
     list_select_related = ("endpoint",)
     searched: ClassVar[dict[str, str]] = {"msg_": "public_id", "ep_": "endpoint__public_id"}
@@ -76,6 +77,7 @@ class DeliveryPage(HistoryPage):
     list_display = ("tried_at", "message", "shown_endpoint", "status", "shown_reason", "duration_ms")
     list_filter = (("status", admin.EmptyFieldListFilter),)
     list_select_related = ("message__endpoint",)
+    read_at_once = ("message__endpoint__sealed_address",)
     searched: ClassVar[dict[str, str]] = {"msg_": "message__public_id", "ep_": "message__endpoint__public_id"}
     search_help_text = "Finds the exact id of a message, or of an endpoint."
     fields = ("message", "tried_at", "status", "shown_reason", "duration_ms")
@@ -102,6 +104,7 @@ class TurnPage(Page):
 
     list_display = ("channel", "endpoint", "free_at", "failures", "lease_until")
     list_select_related = ("endpoint",)
+    read_at_once = ("endpoint__sealed_address",)
     fields = ("channel", "endpoint", "free_at", "failures", "lease_until")
 
 

@@ -25,6 +25,7 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
+from retrycontract.store.fields import without_long_values
 from retrycontract.store.models import Call, Door
 from retrycontract.store.transactions import write_transaction
 
@@ -78,6 +79,12 @@ class Page(_Admin):
     show_facets = admin.ShowFacets.NEVER  # each filter would be counted
     paginator = BoundedPaginator
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
+    read_at_once: ClassVar[tuple[str, ...]] = ()  # of texts, JSON and bytes: what lists show
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Leave what is long in the database."""
+        related = self.list_select_related if isinstance(self.list_select_related, tuple) else ()
+        return without_long_values(super().get_queryset(request), *related, but=self.read_at_once)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Show the page to whoever may use the site."""

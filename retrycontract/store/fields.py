@@ -1,18 +1,20 @@
-"""Model fields: JSON as text, and public ids that sort by age."""
+"""Model fields: JSON as text, public ids that sort by age, and which may be long."""
 
 from __future__ import annotations
 
 import json
 import secrets
 import time
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from django.core.exceptions import EmptyResultSet
 from django.db import models
+from django.db.models import QuerySet
 
 from retrycontract.contract.json_types import STORED, WrittenJSON, WrittenList, write_json
 
+Rows = TypeVar("Rows", bound="QuerySet[Any]")
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no letter that reads as a digit
 LENGTH = 26
 
@@ -135,3 +137,22 @@ class Among(models.lookups.In):
 
 def literals(values: Iterable[str]) -> list[SqlLiteral]:
     return [SqlLiteral(str(value)) for value in values]
+
+
+def without_long_values(found: Rows, *related: str, but: Collection[str] = ()) -> Rows:
+    """Leave texts, JSON and bytes in the database until they are asked for, of the rows and of the `related` ones.
+
+    `but` names those that are read at once. Others may have megabytes, each.
+    """
+    names = _long_values(found.model)
+    for way in related:
+        model, before = found.model, ""
+        for step in way.split("__"):
+            model, before = model._meta.get_field(step).related_model, f"{before}{step}__"
+            names += [f"{before}{name}" for name in _long_values(model)]
+    return found.defer(*(name for name in names if name not in but))
+
+
+def _long_values(model: type[models.Model]) -> list[str]:
+    fields = model._meta.concrete_fields
+    return [field.name for field in fields if isinstance(field, (models.TextField, models.BinaryField))]

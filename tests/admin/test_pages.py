@@ -12,6 +12,7 @@ from django.contrib import admin as django_admin
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection
+from django.db.models import QuerySet
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -279,16 +280,28 @@ def test_lists_can_be_filtered(admin: Client, answered: Call) -> None:
         assert admin.get(address(ApiKey), {"state": state}).content.decode().count('"field-prefix') == count
 
 
-def test_lists_cost_the_same_however_long_they_are(admin: Client, answered: Call) -> None:
-    def queries_of(model: type[Any]) -> int:
+def queries_of_lists(admin: Client) -> dict[type[Any], int]:
+    found = {}
+    for model in MODELS:
         with CaptureQueriesContext(connection) as queries:
             admin.get(address(model))
-        return len(queries)
+        found[model] = len(queries)
+    return found
 
-    before = {model: queries_of(model) for model in MODELS}
+
+def test_lists_cost_the_same_however_long_they_are(admin: Client, answered: Call) -> None:
+    before = queries_of_lists(admin)
     for number in range(3):
         make_blocked(make_agent(f"agent-{number}"))
-    assert {model: queries_of(model) for model in MODELS} == before
+    assert queries_of_lists(admin) == before
+
+
+def test_what_a_list_shows_is_read_with_its_rows(
+    admin: Client, answered: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = queries_of_lists(admin)
+    monkeypatch.setattr(QuerySet, "defer", lambda rows, *_: rows)
+    assert queries_of_lists(admin) == found
 
 
 def test_pages_carry_no_inline_script_or_style(admin: Client, answered: Call) -> None:

@@ -73,12 +73,12 @@ class AnswerRecord(models.Model):
     fingerprint = models.CharField(max_length=64)
     digest = models.CharField(max_length=64)
     decision = models.CharField(max_length=10, choices=[(d.value, d.value.capitalize()) for d in TRIED])
-    text = models.TextField(blank=True, default="")
-    patch = JSONText(null=True)
     given = models.PositiveIntegerField(default=0)
     tried = models.PositiveIntegerField(default=0)
     worked = models.PositiveIntegerField(default=0)
     last_given_at = models.DateTimeField()
+    text = models.TextField(blank=True, default="")
+    patch = JSONText(null=True)
 
     objects = AnswerRecordQuerySet.as_manager()
 
@@ -184,10 +184,10 @@ class GuidanceVersion(models.Model):
 
     guidance = models.ForeignKey(Guidance, on_delete=models.CASCADE, related_name="versions")
     stage = models.CharField(max_length=10, choices=GuidanceStage.choices)
+    at = models.DateTimeField()
     text = models.TextField(blank=True, default="")
     arguments = JSONText(null=True)
     patch = JSONText(null=True)
-    at = models.DateTimeField()
 
     class Meta:
         ordering = ("guidance", "pk")

@@ -380,8 +380,8 @@ class IdempotencyKey(models.Model):
     key_hash = models.CharField(max_length=64)
     request_hash = models.CharField(max_length=64)
     attempt = models.ForeignKey(Attempt, null=True, on_delete=models.CASCADE, related_name="idempotency_keys")
-    answer = JSONText(null=True)
     created_at = models.DateTimeField()
+    answer = JSONText(null=True)
 
     objects = IdempotencyKeyQuerySet.as_manager()
 

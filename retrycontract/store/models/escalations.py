@@ -89,18 +89,18 @@ class Guidance(models.Model):
     call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="guidance")
     operator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     decision = models.CharField(max_length=10, choices=[(d.value, d.value.capitalize()) for d in Decision])
-    text = models.TextField(blank=True, default="")
-    arguments = JSONText(null=True)
-    patch = JSONText(null=True)
     base = models.ForeignKey(Attempt, null=True, on_delete=models.PROTECT, related_name="+")
     granted = models.PositiveSmallIntegerField()
-    rendered = models.TextField()
     given_at = models.DateTimeField()
     delivered_at = models.DateTimeField(null=True)
     acknowledged_at = models.DateTimeField(null=True)
     record = models.ForeignKey("AnswerRecord", null=True, on_delete=models.SET_NULL, related_name="+")
     # What became of the first attempt after it; None while there is none.
     next_valid = models.BooleanField(null=True)
+    text = models.TextField(blank=True, default="")
+    rendered = models.TextField()
+    arguments = JSONText(null=True)
+    patch = JSONText(null=True)
 
     class Meta:
         ordering = ("call", "pk")
@@ -148,14 +148,14 @@ class HeldAnswer(models.Model):
     operator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     batch = models.CharField(max_length=40, db_index=True)  # what was sent by one press, and is taken back by one
     decision = models.CharField(max_length=10, choices=[(d.value, d.value.capitalize()) for d in Decision])
-    text = models.TextField(blank=True, default="")
-    arguments = JSONText(null=True)
     grant = models.PositiveSmallIntegerField()
     base_number = models.PositiveIntegerField(null=True)  # it is about this attempt, whatever came since
     stands_days = models.PositiveSmallIntegerField(null=True)  # how long it is told to the next agents, too
-    rendered = models.TextField()
     held_at = models.DateTimeField()
     send_at = models.DateTimeField()
+    text = models.TextField(blank=True, default="")
+    rendered = models.TextField()
+    arguments = JSONText(null=True)
 
     objects = HeldAnswerQuerySet.as_manager()
 

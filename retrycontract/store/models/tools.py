@@ -109,11 +109,11 @@ class ToolVersion(models.Model):
 
     tool = models.ForeignKey(Tool, on_delete=models.PROTECT, related_name="versions")
     number = models.PositiveIntegerField()
-    schema = JSONText()
-    sealed = models.BinaryField(null=True)
     schema_hash = models.CharField(max_length=64)
     created_at = models.DateTimeField()
     quarantined_at = models.DateTimeField(null=True)
+    schema = JSONText()
+    sealed = models.BinaryField(null=True)
 
     class Meta:
         ordering = ("tool", "number", "pk")
