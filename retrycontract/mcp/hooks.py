@@ -12,7 +12,7 @@ import json
 import logging
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -145,6 +145,11 @@ _sessions = Sessions()
 class CheckedVisit(KeyedVisit):
     """Judge the tool calls of one payload as soon as it is whole, and let a person answer those that are Blocked."""
 
+    def __init__(self, app: Any, scope: Any, *, is_closing: Callable[[], bool]) -> None:
+        super().__init__(app, scope, is_closing=is_closing)
+        self._looking = asyncio.Lock()
+        self._found: dict[str, HookSession | None] = {}
+
     async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:
         """Say what is to be done with tool calls; whatever is wrong is said in a problem document."""
         try:
@@ -186,14 +191,16 @@ class CheckedVisit(KeyedVisit):
     ) -> Forward | Refusal | None:
         """Judge one call in its session; None for a tool that is not registered."""
         try:
-            await client.tool(call.tool)
-        except NotFoundError:  # an agent has many tools, and only some of them a contract
-            return None
+            async with self._looking:  # once for all calls of a tool in a payload
+                if call.tool not in self._found:
+                    self._found[call.tool] = await _session_of(client, key, call)
         except ClientError as error:
             return refused(f"This call could not be checked: {error}. Nothing was executed.")
+        found = self._found[call.tool]
+        if found is None:
+            return None
         # One turn for all of the session, so that a call is continued by its call_id only.
         details = {"session_id": call.session, "turn": 0} if call.session else {}
-        found = await _sessions.find(client, key, call.session, call.tool)
         judge = ServiceJudge(remembering(client, found.sent), short_id(call.use_id), details=details, is_patient=False)
         sanitizer = ValueSanitizer(RetryConfiguration())
         # Both waits are the address's: nobody hears signs of life, and who set it up knows how long its agent waits.
@@ -202,6 +209,15 @@ class CheckedVisit(KeyedVisit):
         if isinstance(decision, Refusal):
             await found.calls.settled()
         return decision
+
+
+async def _session_of(client: AsyncClient, key: str, call: VisitorsCall) -> HookSession | None:
+    """Give a call's session; None where an agent's tool has no contract, as some of many do. Raises ClientError."""
+    try:
+        await client.tool(call.tool)
+    except NotFoundError:
+        return None
+    return await _sessions.find(client, key, call.session, call.tool)
 
 
 class HookVisit(CheckedVisit):

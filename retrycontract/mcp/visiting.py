@@ -11,6 +11,7 @@ import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from contextvars import ContextVar
 from math import ceil
 from time import monotonic, thread_time
@@ -33,6 +34,7 @@ HANDED_ON = (b"host", b"x-forwarded-", b"forwarded", b"x-request-id")
 BODY_SECONDS = 30.0  # for a whole request; agents write it at once
 HEADER_SECONDS = 10.0
 MOST_DRAINED = 8  # times the limit; of what is too large
+MOST_ASKED = 8  # requests of one visit that the API is busy with; more would only stand before everybody else's
 
 
 PIECE = 1_000_000  # characters that are looked through at once
@@ -180,6 +182,7 @@ class KeyedVisit(ABC):
     def __init__(self, app: Any, scope: Any, *, is_closing: Callable[[], bool]) -> None:
         self._app, self._scope, self._is_closing = app, scope, is_closing
         self._came_at = monotonic()
+        self._asking = asyncio.Semaphore(MOST_ASKED)
         self._headers: dict[bytes, bytes] = dict(scope["headers"])
         self._transport = httpx2.ASGITransport(app=self._ask)
 
@@ -233,7 +236,9 @@ class KeyedVisit(ABC):
         if b"traceparent" in self._headers and b"traceparent" not in dict(mine):  # else the message named its own
             theirs.append((b"traceparent", self._headers[b"traceparent"]))
         outer = {name: self._scope[name] for name in ("scheme", "client", "server") if name in self._scope}
-        await self._app({**scope, **outer, "headers": mine + theirs}, receive, send)
+        is_waiting = scope["path"].endswith("/wait")  # for a person, which keeps nobody busy
+        async with nullcontext() if is_waiting else self._asking:
+            await self._app({**scope, **outer, "headers": mine + theirs}, receive, send)
 
 
 async def gone(receive: Any) -> None:

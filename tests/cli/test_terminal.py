@@ -75,7 +75,7 @@ def test_ctrl_c_ends_it_in_good_order_at_any_moment(tmp_path: Path, moment: str)
     said, status = at_a_terminal(tmp_path / "data", "up", "--port", str(free_port()), until=moment)
     assert moment in said
     assert "Traceback" not in said
-    assert status in (0, 130), said
+    assert status in (0, 130, -signal.SIGINT), said  # a shell says 130 of the last, too
     assert said.startswith("retrycontract ")
     if moment == MOMENTS[-1]:
         look_at_a_first_start(said)
