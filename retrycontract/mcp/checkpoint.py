@@ -104,11 +104,6 @@ class OpenCalls:
 
     def put_back(self, call: ConnectionCall) -> None:
         """Let the next attempt continue a call, unless the call has ended or never began."""
-        call.answered_at = time.monotonic()
-        self.remember(call)
-
-    def remember(self, call: ConnectionCall) -> None:
-        """Put back a call that was answered before anything came here."""
         call.burst = self._burst
         if call.call_id is not None and not call.has_ended:
             self._idle.setdefault(call.tool_name, deque()).append(call)
@@ -179,17 +174,22 @@ class Checkpoint:
         call = self.calls.take(tool_name, came_at=came_at)
         patience = ClientPatience.of(self._wait if is_heard else self._silent_wait, tick)
         try:
-            # An answer that came after the client had given up waiting is given with its next call.
-            if call.is_blocked and call.call_id is not None:
-                answer = await guidance_on(self._judge, call.call_id, wait=0)
-                if answer is not None and answer.decision is not None:
-                    return await self._follow(call, answer, patience)
-            return await self._submit(call, output, patience, Forward())
+            decision = await self._decide(call, output, patience)
+            call.answered_at = time.monotonic()
         except NoVerdictError as error:
             return _told(f"This call could not be checked: {error} {NOTHING_RAN}")
         finally:
-            # Also when the client gives up meanwhile: its next attempt continues this call.
+            # Also when the client gives up meanwhile, unanswered: its next attempt continues this call.
             self.calls.put_back(call)
+        return decision
+
+    async def _decide(self, call: ConnectionCall, output: Any, patience: ClientPatience) -> Forward | Refusal:
+        # An answer that came after the client had given up waiting is given with its next call.
+        if call.is_blocked and call.call_id is not None:
+            answer = await guidance_on(self._judge, call.call_id, wait=0)
+            if answer is not None and answer.decision is not None:
+                return await self._follow(call, answer, patience)
+        return await self._submit(call, output, patience, Forward())
 
     async def _submit(
         self, call: ConnectionCall, output: Any, patience: ClientPatience, if_valid: Forward

@@ -130,7 +130,7 @@ class Sessions:
         if place not in self._found:
             found = HookSession()
             for call_id, state in await _open_calls(client, session, tool):
-                found.calls.remember(ConnectionCall(tool, call_id, state in ASKED_OF_A_PERSON))
+                found.calls.put_back(ConnectionCall(tool, call_id, state in ASKED_OF_A_PERSON))
             # Not replaced: a call of the same session may have come first while the service was asked.
             self._found.setdefault(place, found)
             if len(self._found) > MAX_SESSIONS:

@@ -95,8 +95,12 @@ MIXED = [
     "J'ai changé le mot de passe en §", "Cambié la contraseña a §", "unlock it with §", "Mật khẩu của máy chủ là §",
     "$ kubectl get secret db -o jsonpath='{.data.password}' | base64 -d\n§",
     '$ terraform output -raw db_password\n"§"', "virsh secret-set-value --secret u --base64 $(echo -n § | base64)",
+    "creds = ('ana', '§')", 'db_creds = ["ana", "§"]',
 ]  # fmt: skip
 FIXED = [
+    *((text.replace("§", "kX9vQ2mTz7wL"), "kX9vQ2mTz7wL") for text in (
+        "PEPPER=§", "export AUTH_PEPPER=§", "pepper: §", "DEK=§", "data_dek = '§'", "tenant.kek: §",
+    )),
     # What is encoded, and keys.
     ("AUTH LOGIN\n334 VXNlcm5hbWU6\nYW5h\n334 UGFzc3dvcmQ6\nUmFMYk8xM09ZQmhj\n235 ok", "UmFMYk8xM09ZQmhj"),
     ("dn: uid=ana,dc=x\nuserPassword:: QmRLMXZmZ1RaZ29y", "QmRLMXZmZ1RaZ29y"),
@@ -129,6 +133,7 @@ FIXED = [
     ("use backup code 3f3cb-bdfc0 to get in", "3f3cb-bdfc0"),
 ]  # fmt: skip
 HARMLESS = [
+    "salt and pepper: to taste", "pepper: 2 tsp", "PEPPER=black", "dek: the deck of a ship", "creds = (user, given)",
     "The security code 42 rules apply", "error code 404", "exit code 1", "The access code path is /door",
     "PIN layout: see page", "verification code length: 6 digits", "recovery codes are listed below",
     "## Backup codes\nSee the documentation\n", "https://x.org/reset-password/confirm",

@@ -19,7 +19,8 @@ def word_set(words: str) -> frozenset[str]:
 NAME_WORDS = (
     "pass|pasw|p?swd|pwd|passwort|kennwort|contrase|senha|secret|token|key|auth|cred|jwt|bearer|session|sessid|cookie|otp|cvv|"
     "cvc|ssn|sig|dsn|conn|login|access_?id|accessid|mnemonic|art-api|client_srt|csrf|xsrf|pin|salt|sas|pw|psk|seed|"
-    "sid|mfa|two_?factor|(?:verification|security|recovery|backup)[_ -]?(?:code|phrase)|social_?security|dapi|hmac|"
+    "sid|mfa|pepper|[dk]ek\\b|two_?factor|(?:verification|security|recovery|backup)[_ -]?(?:code|phrase)|"
+    "social_?security|dapi|hmac|"
     # Other languages, without their accents.
     "mot[ _-]de[ _-]passe|mdp|wachtwoord|parool|hasl[oae]|sifr[aeu]|parol|hesl[oae]|jelsz|losenord|adgangskode|kodeord|"
     "salasana|lozink|gesl[ao]|slaptazodis|pasahitza|contrasin|fjalekalimi|nenosiri|cyfrinair|lykilord|mat[ _-]?khau|"

@@ -28,7 +28,7 @@ from retrycontract.contract.redaction.values import read_list, read_literal
 _QUOTE = r"(?:[@$bBrRuULNEe]{0,2}[\"'`])"
 _CALL = Head(rf"(?i)({SECRET_NAME})([({{])\s*(?:[\w.]+\s?[=,]\s?)?({_QUOTE})[^\"'`]")
 _PAIR_OF_ARGUMENTS = Head(
-    rf"(?i)(?:credentials?|basic_?auth|password_?authentication|login|authenticate|\b(?:http_)?auth)[\"']?\s?(?:[:=]\s?)?[(\[]\s*"
+    rf"(?i)(?:credentials?|creds?|basic_?auth|password_?authentication|login|authenticate|\b(?:http_)?auth)[\"']?\s?(?:[:=]\s?)?[(\[]\s*"
     rf"{_QUOTE}[^\"'\n]{{1,100}}[\"'],\s*({_QUOTE})"
 )
 # What is taken where a variable with the name of a secret is missing: `getenv("PW") or "…"`, `fetch("PW") { "…" }`.
