@@ -109,5 +109,5 @@ def test_a_page_costs_the_same_however_many_calls_it_shows(door: Door) -> None:
         made(door, more)
         with CaptureQueriesContext(connection) as queries:
             door.get("/calls")
-        counts.append(len(queries))
+        counts.append(sum(query["sql"].startswith("SELECT") for query in queries))  # reading that took long is charged
     assert counts == [2, 2]  # the key, the page
