@@ -40,9 +40,9 @@ logging.captureWarnings(capture=True)
 # and a thread pool of their own for pages it was 441 to 507.
 sys.setswitchinterval(0.0001)
 
-# New objects between two collections of the young, and how many of these come before one of the middle-aged and of the
-# old: with thousands of open waits, or values of a hundred thousand parts, every thread stands still for 60 ms then.
-COLLECTIONS: Final = (10_000, 3, 300)
+# New objects between two collections of the young, and how many of these come before one of the middle-aged. The old
+# are left to `keep_small`, for when few are alive: every thread stands still meanwhile.
+COLLECTIONS: Final = (10_000, 3, 2**31 - 1)
 # Requests that wait for a child process, or whose body alone keeps a thread for long: nobody else waits behind them.
 SLOW_THREADS: Final = 4
 SLOW_BYTES: Final = 16_384

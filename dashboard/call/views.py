@@ -130,7 +130,7 @@ def _answer(request: HttpRequest, found: Call) -> HttpResponse:
             request,
             read_story(_get(found.public_id)),
             form=form,
-            refused=refused,
+            refused=refused.with_traceback(None),
             faults=_placed(form, refused),
             status=REFUSED,
         )
@@ -213,7 +213,8 @@ def _drafted(form: AnswerForm, found: Call) -> dict[str, Any]:
     try:
         return {"draft": draft_guidance(found, **form.answer)}
     except RefusedAnswerError as refused:
-        return {"refused": refused, "faults": _placed(form, refused)}
+        # Without where it was raised: frames hold the page, the page holds it, and all would wait for the collector.
+        return {"refused": refused.with_traceback(None), "faults": _placed(form, refused)}
     except ChildUnavailableError:
         return {"refused": RefusedAnswerError(UNCHECKABLE)}
 

@@ -350,7 +350,7 @@ def _drafted(form: GroupForm, waiting: WaitingGroup) -> dict[str, Any]:
     try:
         return {"draft": draft_guidance(call, **answer), "is_group": True, "fixes": fixes, "more_fixes": more}
     except RefusedAnswerError as refused:
-        return {"refused": refused}
+        return {"refused": refused.with_traceback(None)}
     except ChildUnavailableError:
         return {"refused": RefusedAnswerError(UNCHECKABLE)}
 

@@ -74,6 +74,9 @@ class BoundedPaginator(_Paginator):
 class Page(_Admin):
     """Let staff look; what may be done is said by each page."""
 
+    # Named, as they are: while Django tries one name after another it ties a knot that holds the page, and an output of
+    # megabytes that it shows, until the collector of garbage comes.
+    change_form_template, change_list_template = "admin/change_form.html", "admin/change_list.html"
     list_per_page = 50
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER  # each filter would be counted

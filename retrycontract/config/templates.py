@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.forms import BaseForm
 from django.template.backends.django import DjangoTemplates, Template
 from django.template.context import make_context
 
@@ -29,6 +30,12 @@ class _Page(Template):
         try:
             return self.template.render(made)
         finally:
-            # Django's context and its layers hold each other: a page of a long history would stay, all 29 MB that it
-            # was made of, until the collector comes, which is told to come seldom.
+            # Django's context and its layers hold each other, contexts that were made of it hold its layers, and a form
+            # and what its fields are shown by hold each other as well: a page of a long history would stay, all 29 MB
+            # that it was made of, until the collector comes, which is told to come seldom.
+            for layer in made.dicts:
+                for value in layer.values():
+                    if isinstance(value, BaseForm):
+                        vars(value)["_bound_fields_cache"].clear()
+                layer.clear()
             made.dicts.clear()

@@ -9,17 +9,22 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import Final
 
 LOOKS_EVERY: Final = 2.0  # seconds; 0.02 ms each
 WORTH_IT: Final = 64_000_000  # bytes more than after the last time: less comes and goes with every minute
-# All threads stand still while garbage is looked for: 90 ms with 300 large schemas, 0.1 to 0.6 s with large requests
-# under way, 1.6 s for what had come together to 2.5 GB. Nearly all is free without it.
+# All threads stand still while garbage is looked for, longer the more values are alive, used or not: 0.7 to 1.5 s with
+# those of one large page under way. It waits until they are gone, as nearly all are without it.
 AT_ONCE: Final = 4 * WORTH_IT
+FAR_TOO_MUCH: Final = 32 * WORTH_IT  # bytes: not waited for any longer
+COLLECTED_EVERY, COLLECTED_AT_LAST = 60.0, 1800.0  # seconds
+FEW: Final = 500_000  # small pieces of memory more than after the last time, gone through in up to 0.1 s
 _STATM: Final = Path("/proc/self/statm")
 
 
@@ -38,18 +43,24 @@ def give_back() -> None:
 
 
 def keep_small() -> Callable[[], None]:
-    """Collect garbage and give memory back whenever much was taken, in a thread of its own; gives what ends it."""
+    """Collect garbage and give memory back, in a thread of its own; gives what ends it.
+
+    The collector is not to look at the old of its own accord: it would do so while most is alive.
+    """
     ending = threading.Event()
 
     def look() -> None:
-        least = used()
+        least, pieces, collected = used(), sys.getallocatedblocks(), monotonic()
         while not ending.wait(LOOKS_EVERY):
             if used() > least + WORTH_IT:
                 give_back()
-                if used() > least + AT_ONCE:
+            more, since = used() - least, monotonic() - collected
+            if more > AT_ONCE or since > COLLECTED_EVERY:
+                is_quick = sys.getallocatedblocks() < pieces + FEW
+                if is_quick or more > FAR_TOO_MUCH or since > COLLECTED_AT_LAST:
                     gc.collect()
                     give_back()
-                    least = used()
+                    least, pieces, collected = used(), sys.getallocatedblocks(), monotonic()
             least = min(least, used())
 
     threading.Thread(target=look, name="memory", daemon=True).start()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -44,3 +46,31 @@ def test_garbage_that_holds_itself_is_looked_for_once_it_is_much() -> None:
         eventually(lambda: used() < before + 40_000_000, within=20)
     finally:
         end()
+
+
+STORY = """
+import gc, time
+from retrycontract.front import memory
+looked = []
+gc.callbacks.append(lambda phase, told: looked.append(phase) if told["generation"] == 2 else None)
+gc.set_threshold(10_000, 3, 2**31 - 1)
+memory.LOOKS_EVERY = 0.1
+end = memory.keep_small()
+alive = [[[]] for _ in range(1_500_000)], b"x" * 400_000_000
+time.sleep(1)
+while_alive = len(looked)
+del alive
+time.sleep(0.5)
+knot = [b"x" * 400_000_000]
+knot.append(knot)
+del knot
+time.sleep(1)
+end()
+print(while_alive, len(looked) > 0)
+"""
+
+
+@pytest.mark.skipif(not used(), reason="the system does not say what a process holds")
+def test_nobody_stands_still_for_a_collection_while_much_is_alive() -> None:
+    said = subprocess.run([sys.executable, "-c", STORY], capture_output=True, text=True, check=True, timeout=60)
+    assert said.stdout.split() == ["0", "True"], said.stderr
