@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.forms import BaseForm
 from django.template.backends.django import DjangoTemplates, Template
@@ -10,6 +10,10 @@ from django.template.context import make_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
+
+
+# What its pages show, in layers that further contexts hold.
+OF_THE_ADMIN: Final = ("adminform", "original")
 
 
 class LettingGo(DjangoTemplates):
@@ -30,12 +34,12 @@ class _Page(Template):
         try:
             return self.template.render(made)
         finally:
-            # Django's context and its layers hold each other, contexts that were made of it hold its layers, and a form
-            # and what its fields are shown by hold each other as well: a page of a long history would stay, all 29 MB
-            # that it was made of, until the collector comes, which is told to come seldom.
+            # Django's context and its layers hold each other, and so do a form and what its fields are shown by: a page
+            # of a long history would stay, all 29 MB that it was made of, until the collector comes, which is told to
+            # come seldom.
             for layer in made.dicts:
-                for value in layer.values():
-                    if isinstance(value, BaseForm):
-                        vars(value)["_bound_fields_cache"].clear()
-                layer.clear()
+                for name in OF_THE_ADMIN:
+                    layer.pop(name, None)
+                for form in (value for value in layer.values() if isinstance(value, BaseForm)):
+                    vars(form)["_bound_fields_cache"].clear()
             made.dicts.clear()
