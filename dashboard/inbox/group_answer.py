@@ -27,7 +27,7 @@ from dashboard.inbox.groups import Row, find_groups
 from dashboard.inbox.views import read_claims, read_snoozes
 from dashboard.navigation import may_answer
 from dashboard.shared.choices import state_word
-from dashboard.shared.forms import GRANTS, LASTS, UNCHECKABLE
+from dashboard.shared.forms import GRANTS, LASTS, UNCHECKABLE, LargeForm
 from dashboard.shared.mistakes import Kind, MistakePattern, kinds_of, patterns_of
 from dashboard.shared.responses import REFUSED, is_htmx, say_sent
 from retrycontract.children.pool import ChildUnavailableError
@@ -51,7 +51,7 @@ GROUP_DECISIONS: Final = [
 ]
 
 
-class GroupForm(forms.Form):
+class GroupForm(LargeForm):
     """Take one answer for many calls."""
 
     decision = forms.ChoiceField(choices=[choice[:2] for choice in GROUP_DECISIONS], initial=Decision.HINT.value)

@@ -174,7 +174,25 @@ def _entry_of(cleaned: Mapping[str, Any]) -> DecisionEntry:
     return Decision(cleaned.get("decision") or Decision.HINT).entry
 
 
-class AnswerForm(forms.Form):
+class LargeForm(forms.Form):
+    """Take what may be megabytes, and leave none of it to the collector of garbage, which stops everybody.
+
+    Django's own form and its fields as they are shown hold each other, as do a form and an error that knows where it
+    was raised.
+    """
+
+    def __getitem__(self, name: str) -> forms.BoundField:
+        """Give a field as it is shown, anew each time."""
+        return self.fields[name].get_bound_field(self, name)
+
+    def add_error(self, field: str | None, error: Any) -> None:
+        """Note an error without the place where it was raised."""
+        if isinstance(error, forms.ValidationError):
+            error.with_traceback(None).__context__ = None
+        super().add_error(field, error)
+
+
+class AnswerForm(LargeForm):
     """Take an operator's answer; whether it can be sent is the use case's to say."""
 
     decision = forms.ChoiceField(choices=[(name, name) for name in Decision], initial=Decision.HINT.value)

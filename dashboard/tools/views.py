@@ -21,7 +21,7 @@ from dashboard.call.diagnosis import compare
 from dashboard.insights.plots import TimeRange
 from dashboard.navigation import is_staff
 from dashboard.shared.choices import clean, unread
-from dashboard.shared.forms import UNCHECKABLE
+from dashboard.shared.forms import UNCHECKABLE, LargeForm
 from dashboard.shared.responses import REFUSED, TOO_LATE
 from dashboard.tools.tool_figures import MOST_TOOLS, list_tools, read_tool, shown_schema
 from retrycontract.checking import admit_apart
@@ -54,7 +54,7 @@ REDACTED = (
 )
 
 
-class SchemaForm(forms.Form):
+class SchemaForm(LargeForm):
     """Take a schema as text; what is wrong with it is told with its place."""
 
     schema = forms.CharField(strip=False)
@@ -75,7 +75,7 @@ class SchemaForm(forms.Form):
         try:
             self.warnings = admit_apart(value, key=DESK)
         except InvalidSchema as refused:
-            self.refused = refused
+            self.refused = refused.with_traceback(None)
             raise forms.ValidationError(refused.reason) from None
         except ChildUnavailableError:
             raise forms.ValidationError(UNCHECKABLE) from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from django.forms import BaseForm
 from django.template.backends.django import DjangoTemplates, Template
 from django.template.context import make_context
 
@@ -34,12 +33,9 @@ class _Page(Template):
         try:
             return self.template.render(made)
         finally:
-            # Django's context and its layers hold each other, and so do a form and what its fields are shown by: a page
-            # of a long history would stay, all 29 MB that it was made of, until the collector comes, which is told to
-            # come seldom.
+            # Django's context and its layers hold each other: a page of a long history would stay, all 29 MB that it
+            # was made of, until the collector comes, which is told to come seldom.
             for layer in made.dicts:
                 for name in OF_THE_ADMIN:
                     layer.pop(name, None)
-                for form in (value for value in layer.values() if isinstance(value, BaseForm)):
-                    vars(form)["_bound_fields_cache"].clear()
             made.dicts.clear()

@@ -102,7 +102,7 @@ def make_desk_work(operator: User, escalation: Escalation, now: datetime) -> Non
         escalation=escalation, call=escalation.call, operator=operator, batch="b", decision="hint", text="Later.",
         grant=1, rendered="Later.", held_at=now, send_at=until,
     )  # fmt: skip
-    set_hint_from(escalation.guidance, operator, now=now)
+    set_hint_from(escalation.guidance.get(), operator, now=now)
     SavedReply.objects.create(operator=operator, title="Region", text="Use eu-west-1.", position=1, updated_at=now)
 
 

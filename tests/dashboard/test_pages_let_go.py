@@ -40,14 +40,23 @@ def test_a_page_of_many_values_is_gone_without_a_collection(db: None) -> None:
     right = hidden | {"decision": "corrected", "arguments": json.dumps(value | {"n": 1}), "text": "", "grant": "1"}
     wrong = right | {"arguments": json.dumps(value)}
     tried = {"schema": json.dumps({"required": ["m"]}), "output": json.dumps(value)}
+    refused, good = ({"type": of, "enum": [[]] * MANY} for of in ("objekt", "array"))
+    new = {"agent": agent.pk, "name": "new", "kind": tool.kind}
     shown: list[tuple[str, dict[str, str] | None]] = [
         (page, None), (f"{page}?whole=2", None), (f"{page}preview/", right), (f"{page}preview/", wrong),
         (page, wrong), (f"/tools/{tool.pk}/", None), ("/playground/", tried),
+        (f"/tools/{tool.pk}/schema/", {"schema": json.dumps(refused)}),
+        (f"/tools/{tool.pk}/schema/", {"schema": json.dumps(refused)[:-1]}),
+        (f"/tools/{tool.pk}/schema/", {"schema": json.dumps(good)}),
+        ("/tools/new/", new | {"schema": json.dumps(refused)}),
+        ("/tools/new/", new | {"schema": json.dumps(good)}),
         (f"/admin/retrycontract/attempt/{call.attempts.latest('pk').pk}/change/", None),
+        (page, right), (page, None), ("/?tab=answered", None), (f"/admin/retrycontract/call/{call.pk}/change/", None),
+        ("/admin/retrycontract/guidance/1/change/", None),
     ]  # fmt: skip
     for address, form in shown:
         gc.collect()
         answer = client.get(address) if form is None else client.post(address, form)
         assert answer.status_code in (200, 302, 422), (address, answer.status_code)
         del answer
-        assert gc.collect() < MANY / 4, address
+        assert gc.collect() < MANY / 4, (address, form)

@@ -283,7 +283,7 @@ class Migration(migrations.Migration):
                 ('next_valid', models.BooleanField(null=True)),
                 ('base', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='retrycontract.attempt')),
                 ('call', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='guidance', to='retrycontract.call')),
-                ('escalation', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='guidance', to='retrycontract.escalation')),
+                ('escalation', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='guidance', to='retrycontract.escalation')),
                 ('operator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('record', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='retrycontract.answerrecord')),
                 ('text', models.TextField(blank=True, default='')),
@@ -323,7 +323,7 @@ class Migration(migrations.Migration):
                 ('held_at', models.DateTimeField()),
                 ('send_at', models.DateTimeField()),
                 ('call', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='retrycontract.call')),
-                ('escalation', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='held_answer', to='retrycontract.escalation')),
+                ('escalation', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='held_answer', to='retrycontract.escalation')),
                 ('operator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('text', models.TextField(blank=True, default='')),
                 ('rendered', models.TextField()),
@@ -662,6 +662,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='guidance',
+            constraint=models.UniqueConstraint(fields=('escalation',), name='guidance_one_each'),
+        ),
+        migrations.AddConstraint(
+            model_name='guidance',
             constraint=models.CheckConstraint(condition=models.Q(('decision__in', ['hint', 'corrected', 'accept', 'reject'])), name='guidance_decision_known'),
         ),
         migrations.AddConstraint(
@@ -679,6 +683,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='heldanswer',
             index=models.Index(fields=['send_at'], name='heldanswer_send_at'),
+        ),
+        migrations.AddConstraint(
+            model_name='heldanswer',
+            constraint=models.UniqueConstraint(fields=('escalation',), name='heldanswer_one_each'),
         ),
         migrations.AddConstraint(
             model_name='heldanswer',

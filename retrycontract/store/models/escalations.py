@@ -85,7 +85,9 @@ class Escalation(models.Model):
 class Guidance(models.Model):
     """An operator's answer: at most one for each escalation, the first one wins."""
 
-    escalation = models.OneToOneField(Escalation, on_delete=models.PROTECT, related_name="guidance")
+    # No OneToOneField, though there is one at most: both would hold each other, and a correction of megabytes would
+    # stay until the collector of garbage comes.
+    escalation = models.ForeignKey(Escalation, on_delete=models.PROTECT, related_name="guidance", db_index=False)
     call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="guidance")
     operator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     decision = models.CharField(max_length=10, choices=[(d.value, d.value.capitalize()) for d in Decision])
@@ -106,6 +108,7 @@ class Guidance(models.Model):
         ordering = ("call", "pk")
         verbose_name_plural = "guidance"
         constraints = (
+            models.UniqueConstraint(fields=("escalation",), name="guidance_one_each"),
             models.CheckConstraint(
                 condition=Q(decision__in=[decision.value for decision in Decision]), name="guidance_decision_known"
             ),
@@ -143,7 +146,7 @@ class HeldAnswer(models.Model):
     """An answer that no agent sees before `send_at`; its call stays Blocked, and nobody else can answer it."""
 
     # One each: the first answer wins from the moment it is sent, not from the moment it is delivered.
-    escalation = models.OneToOneField(Escalation, on_delete=models.CASCADE, related_name="held_answer")
+    escalation = models.ForeignKey(Escalation, on_delete=models.CASCADE, related_name="held_answer", db_index=False)
     call = models.ForeignKey(Call, on_delete=models.CASCADE, related_name="+")
     operator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     batch = models.CharField(max_length=40, db_index=True)  # what was sent by one press, and is taken back by one
@@ -162,6 +165,7 @@ class HeldAnswer(models.Model):
     class Meta:
         ordering = ("send_at", "pk")
         constraints = (
+            models.UniqueConstraint(fields=("escalation",), name="heldanswer_one_each"),
             models.CheckConstraint(condition=Q(send_at__gt=F("held_at")), name="heldanswer_sent_later"),
             models.CheckConstraint(
                 condition=Q(decision__in=[decision.value for decision in Decision]), name="heldanswer_decision_known"

@@ -149,7 +149,7 @@ def _store(
             require_compiler(declared_language(tool.name, schema))
         changes = {} if is_new else {key: value for key, value in given.items() if getattr(tool, key) != value}
         if changes or tool.current_version_id != version.pk:
-            tool.current_version = version
+            tool.current_version_id = version.pk  # the row alone: the version holds the tool already
             for key, value in changes.items():
                 setattr(tool, key, value)
             tool.updated_at = now
