@@ -84,6 +84,14 @@ TELLING = [
     "[10:02] bob: what's the db password?\n[10:03] ana: §", "rotate DB pw (currently §)",
     "Lösenordet till servern är §", "Heslo k serveru je §", "Parola serverului este §",
     "Kata sandi servernya adalah §", "Пароль до бази: §", "He tried with §, the password we sent him.",
+    # What a call or a type makes, and several values at once.
+    'passwords = dict(bob="§", al="x")', 'passwords = dict([("bob", "§")])', '$passwords = array("bob" => "§");',
+    'Map<String, String> passwords = Map.of("bob", "§");', 'val passwords = mapOf("bob" to "§")',
+    'let passwords: HashMap<&str, &str> = HashMap::from([("bob", "§")]);', 'passwords = OrderedDict(bob="§")',
+    'passwords := map[string]string{"bob": "§"}', '$passwords = @{ bob = "§" }', 'declare -A passwords=([bob]="§")',
+    'var passwords = new Dictionary<string, string> { ["bob"] = "§" };', 'PASSWORDS: dict[str, str] = {"bob": "§"}',
+    'var passwords = new Dictionary<string,string> { {"bob", "§"} };', 'user, password = ("bob", "§")',
+    '(user, password) = ("bob", "§")', 'let (user, password) = ("bob", "§");', 'val (user, pw) = Pair("bob", "§")',
     # Letters of other scripts, and quotes, within one that stands bare.
     "password=§Größe64", "DB_PASSWORD=§Ключ52", "password: §naïve31", "password=§\"cd34'ef56",
     "password=ab12\"§'ef56\n",
@@ -98,6 +106,9 @@ MIXED = [
     "creds = ('ana', '§')", 'db_creds = ["ana", "§"]',
 ]  # fmt: skip
 FIXED = [
+    # Words for a secret with a number that people add.
+    ("user,password\nana,secret123", "secret123"), ('user.setPassword("Secret2024")', "Secret2024"),
+    ("| user | password |\n|---|---|\n| ana | Test-Pass-123 |", "Test-Pass-123"),
     *((text.replace("§", "kX9vQ2mTz7wL"), "kX9vQ2mTz7wL") for text in (
         "PEPPER=§", "export AUTH_PEPPER=§", "pepper: §", "DEK=§", "data_dek = '§'", "tenant.kek: §",
     )),
@@ -134,6 +145,8 @@ FIXED = [
 ]  # fmt: skip
 HARMLESS = [
     "salt and pepper: to taste", "pepper: 2 tsp", "PEPPER=black", "dek: the deck of a ship", "creds = (user, given)",
+    'passwords = dict(request.form, name="x")', "passwords = list(map(str.strip, lines))", "a, token = next(it), None",
+    "user, password = (args.user, args.password)", 'passwords = {n: os.environ["PW"]}', 'form.get("password1")',
     "The security code 42 rules apply", "error code 404", "exit code 1", "The access code path is /door",
     "PIN layout: see page", "verification code length: 6 digits", "recovery codes are listed below",
     "## Backup codes\nSee the documentation\n", "https://x.org/reset-password/confirm",

@@ -26,6 +26,7 @@ from retrycontract.contract.redaction.field_names import (
     split_words,
     word_set,
 )
+from retrycontract.contract.redaction.generated import read_generated
 from retrycontract.contract.redaction.likeness import LONG_WORD, LONGEST_SAID
 from retrycontract.contract.redaction.literals import Literal, is_quoted_secret, is_secret_literal
 from retrycontract.contract.redaction.randomness import counts_or_refers, without_sums
@@ -168,6 +169,7 @@ def _is_verb(text: str, find: Found) -> bool:
 # The word before another one, and what begins a test that passed.
 _WORD_BEFORE = re.compile(r"([A-Za-z]+|---) \Z")
 _PLAIN = frozenset({"=", "==", ":=", "!=", "=>"})
+_SETTING = frozenset({"=", ":"})
 # The last name before the sign of an assignment.
 _INNER_NAME = re.compile(r"[A-Za-z_$@][\w.$@-]*(?=[\"'\])]{0,3}[ \t]*:?=\Z)")
 
@@ -182,6 +184,9 @@ def _assigned(
             return
         end, operator = place
     spaced = text[end : end + 1] in (" ", "\t") or closers.endswith((" ", "\t"))
+    if verdict.mark and (operator in _SETTING or operator[-1] == " ") and (made := read_generated(text, end)):
+        yield SecretSpan(made.start, made.end, verdict.mark)
+        return
     if verdict.mark and text.startswith("[", end + spaced) and not text.startswith("[]", end + spaced):
         long = _LONG_STRING.match(text, end + spaced) if "=" in operator else None
         if long and is_secret_literal(

@@ -211,7 +211,8 @@ RULES = word_set(ascii_copy(
 
 # A key of a secret has digits among its letters; those of hosts, people and versions have them at the end of a part.
 _WITHIN_WORD = re.compile(r"[A-Za-z][0-9]+[a-z]")
-_NO_NAME = re.compile(r"[0-9][^\s]*[!#%^&*+~]|[!#%^&*+~][^\s]*[0-9]")  # a digit and a sign that no name has
+# A digit and a sign that no name has, or a number that people add to a word.
+_NO_NAME = re.compile(r"[0-9][^\s]*[!#%^&*+~]|[!#%^&*+~][^\s]*[0-9]|[A-Za-z_-](?:12+3+[0-9]*|(?:19|20)[0-9]{2}|321)\Z")
 _PARTS, _DIGITS = re.compile(r"[._\-/:@ ]"), re.compile(r"[0-9!#$%^&*+?~]+")
 SHORTEST_KEY = 6
 _BOUNDARY = re.compile(

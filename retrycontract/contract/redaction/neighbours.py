@@ -30,7 +30,15 @@ from retrycontract.contract.redaction.values import QUOTES, closing_quote, read_
 
 # A name of a secret before what holds others; one member that names another. Both in JSON that was not read as such:
 # broken, in a string, in a literal of Python.
-_HOLDER = Head(rf"(?i)({SECRET_NAME})[\"'`]?[ \t]{{0,8}}(?:=>|[:=])\s{{0,40}}[\[{{]")
+# What makes one: `dict(`, `Map.of(`, `HashMap::from([`, `map[string]string{`, `new Dictionary<string, string> {`, `@{`.
+_MAKER = (
+    r"(?:new[ \t]+)?(?:[\w.]*(?:dict|map|array|list|set|pair|vec)\w*!?(?:<[^<>=\n]*>)?(?:\[\w+\]\w+)?"
+    r"(?:(?:\.|::)(?:of|from)\w*)?|new)[ \t]?(?:\(\)[ \t]?)?"
+)
+_HOLDER = Head(
+    rf"(?i)({SECRET_NAME})[\"'`]?[ \t]{{0,8}}(?::[ \t]?[\w<>&, \[\]]+[ \t])?(?:=>|:?=|:)\s{{0,40}}"
+    rf"(?:@|{_MAKER})?[(\[{{]"
+)
 _NAMES = "|".join(sorted({*NAMING, *ALSO_NAMING, *POINTING, *PROMPTS, *FILES, "kind"}))
 _COLON = r"[\"']\s*(?:=>|:)\s*"
 _NAMED = Head(rf"(?i)[\"'](?:{_NAMES}){_COLON}[\"']([^\"'\n]*(?:{NAME_WORDS})[^\"'\n]*)")

@@ -19,6 +19,7 @@ from retrycontract.contract.redaction.field_names import (
     judge,
     split_words,
 )
+from retrycontract.contract.redaction.generated import read_generated
 from retrycontract.contract.redaction.literals import SHORTEST_NOISE, Literal, is_secret_literal
 from retrycontract.contract.redaction.scan_copies import FOREIGN
 
@@ -305,6 +306,9 @@ def _value(cell: tuple[str, int], start: int, column: _Column, allowance: Allowa
     if len(text) < SHORTEST_VALUE or (column.is_strict and _is_ordinary(text)):
         return None
     mark, place = column.verdict.mark or "", start + at + len(written) - len(bare)
+    if mark in _CERTAIN and (made := read_generated(bare, 0)):
+        allowance.spend(place)
+        return SecretSpan(place, place + len(made.text), mark)
     # In data, and where it is called code, a value may look like code.
     is_value = (column.is_data and mark in _CERTAIN) or written.strip()[:1] == "`"
     literal = Literal(text, place, place + len(text), quoted=is_value)

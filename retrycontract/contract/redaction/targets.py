@@ -10,11 +10,12 @@ from retrycontract.contract.redaction.field_names import Assignment, judge
 from retrycontract.contract.redaction.literals import is_secret_literal
 from retrycontract.contract.redaction.values import QUOTES, read_literal
 
+LONGEST_OPENING = 28  # characters before the values: ` new Tuple(`
 LONGEST_LINE = 200  # characters before a name in which such a line begins
 # `a, b = ` at the start of a line.
 _TARGETS = re.compile(
-    r"[ \t]*(?:(?:const|let|var|local|my)[ \t]+)?[(\[]?((?:[\w.$@]{1,40}[ \t]*,[ \t]*){1,8}[\w.$@]{1,40})[)\]]?"
-    r"[ \t]*:?=[ \t]*[(\[]?"
+    r"[ \t]*(?:(?:const|let|var|val|local|my)[ \t]+)?[(\[]?((?:[\w.$@]{1,40}[ \t]*,[ \t]*){1,8}[\w.$@]{1,40})[)\]]?"
+    r"[ \t]*:?=[ \t]*(?:(?:new[ \t]+)?[\w.]{0,20}[(\[])?"
 )
 _ITEM = re.compile(r"[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)|[^,\n\"'()])*,?")
 
@@ -25,7 +26,7 @@ def read_targets(text: str, start: int, end: int, operator: str) -> re.Match[str
         return None
     # In a string of JSON the quote begins the line.
     line = max(text.rfind(mark, max(start - LONGEST_LINE, 0), start) for mark in ("\n", *QUOTES)) + 1
-    targets = _TARGETS.match(text, line, end + 1)
+    targets = _TARGETS.match(text, line, end + LONGEST_OPENING)
     return targets if targets and targets.end() >= end else None
 
 
