@@ -15,7 +15,7 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_text import read_json
 from retrycontract.contract.patches import PatchError, apply_patch
-from retrycontract.store.models import Mistake, SavedReply, StandingHint
+from retrycontract.store.models import Attempt, Call, Mistake, SavedReply, StandingHint
 from retrycontract.usecases.answers.reuse_answers import SuggestedGuidance, replies_of, suggest_guidance
 
 SHOWN_REPLIES: Final = 20  # those with keys come first; the rest is in the settings
@@ -51,11 +51,10 @@ class AtHand:
         return next((reply for reply in self.replies if str(reply.pk) == reply_id), None)
 
 
-def read_at_hand(story: CallHistory, operator: User, *, now: datetime) -> AtHand:
-    """Read what the operator may take for an answer to the call's newest mistake."""
-    replies, call = replies_of(operator), story.call
-    can_stand = story.has_mistake and call.tool_id is not None
-    attempt, suggestions = story.newest_judged, list[Suggestion]()
+def read_at_hand(call: Call, attempt: Attempt | None, operator: User, *, now: datetime) -> AtHand:
+    """Read what the operator may take for an answer to the mistake of a call's newest judged attempt."""
+    replies, suggestions = replies_of(operator), list[Suggestion]()
+    can_stand = attempt is not None and bool(attempt.fingerprint) and call.tool_id is not None
     for guidance in suggest_guidance(call):
         # What was tried and never worked is no suggestion; what nobody has tried yet may be one.
         if guidance.tried and not guidance.worked:

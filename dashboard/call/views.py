@@ -73,7 +73,7 @@ def preview(request: HttpRequest, public_id: str) -> HttpResponse:
         raise PermissionDenied
     if is_asked(request.POST):
         story = read_story(found)
-        at_hand = read_at_hand(story, cast(User, request.user), now=timezone.now())
+        at_hand = read_at_hand(story.call, story.newest_judged, cast(User, request.user), now=timezone.now())
         form = AnswerForm(filled(request.POST, story, at_hand))
         return _form_again(request, story, form, {"is_preview": True, "is_filled": True})
     form = AnswerForm(request.POST)
@@ -88,7 +88,7 @@ def _form_again(request: HttpRequest, story: CallHistory, form: AnswerForm, cont
     context |= _drafted(form, story.call)
     if not is_htmx(request):
         return _page(request, story, form=form, **context)
-    at_hand = read_at_hand(story, cast(User, request.user), now=timezone.now())
+    at_hand = read_at_hand(story.call, story.newest_judged, cast(User, request.user), now=timezone.now())
     shared = _story_context(request, story) | _offered(story, at_hand)
     return render(request, "call/_answer_fields.html", shared | {"form": form} | context)
 
@@ -185,7 +185,8 @@ def _page(
         )
     shared |= _asked(story, form["escalation"].value() if form else "")
     if form is not None:
-        shared |= _offered(story, read_at_hand(story, cast(User, request.user), now=timezone.now()))
+        operator = cast(User, request.user)
+        shared |= _offered(story, read_at_hand(story.call, story.newest_judged, operator, now=timezone.now()))
         alike = (
             Mistake.of(story.call).calls.exclude(pk=story.call.pk) if story.call.fingerprint else Call.objects.none()
         )

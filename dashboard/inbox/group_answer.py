@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from functools import cached_property
 from typing import Any, Final, cast
 
 from django import forms
@@ -19,16 +17,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods
 
-from dashboard.call.call_history import read_story
-from dashboard.call.diagnosis import Change, compare
+from dashboard.call.diagnosis import Change
 from dashboard.call.suggestions import AtHand, read_at_hand
 from dashboard.call.views import taken_back
 from dashboard.inbox.groups import Row, find_groups
-from dashboard.inbox.views import read_claims, read_snoozes
+from dashboard.inbox.waiting_group import WaitingGroup, changes_of, read_waiting, with_outputs
 from dashboard.navigation import may_answer
 from dashboard.shared.choices import state_word
 from dashboard.shared.forms import GRANTS, LASTS, UNCHECKABLE, LargeForm
-from dashboard.shared.mistakes import Kind, MistakePattern, kinds_of, patterns_of
 from dashboard.shared.responses import REFUSED, is_htmx, say_sent
 from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.contract.decisions import DECISIONS, DEFAULT_GRANT, Decision
@@ -36,12 +32,11 @@ from retrycontract.contract.patches import PatchError, apply_patch
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Mistake
 from retrycontract.store.models.escalations import free_calls
 from retrycontract.usecases.answers.answer_group import Correct, GroupAnswer, Reason, answer_group
-from retrycontract.usecases.answers.give_guidance import RefusedAnswerError, check_correction, draft_guidance
+from retrycontract.usecases.answers.give_guidance import RefusedAnswerError, draft_guidance
 from retrycontract.usecases.answers.reuse_answers import LASTS as STANDS_FOR
 from retrycontract.usecases.answers.reuse_answers import proposed_arguments
 from retrycontract.usecases.calls.claim_call import claim_next
 
-SHOWN: Final = 100  # calls of one page, and so of one go: two seconds of work
 SHOWN_FIXES: Final = 10  # of the others, below the text that the first will read
 NEAR_MISS: Final = "near"  # the fix that each call's own errors suggest; others are records of what worked before
 GROUP_DECISIONS: Final = [
@@ -80,83 +75,6 @@ class GroupForm(LargeForm):
 
 
 @dataclass(frozen=True, slots=True)
-class GroupMember:
-    """Offer one call of the group."""
-
-    row: Row
-    attempt: Attempt | None  # the newest with a verdict
-    is_chosen: bool
-    is_taken: bool  # somebody else has it: it is left to them
-    shared: frozenset[Kind]  # the mistakes of all
-
-    @property
-    def mistakes(self) -> tuple[MistakePattern, ...]:
-        """Give what is wrong with it that all share."""
-        return tuple(mistake for mistake in self.row.mistakes if mistake.kind in self.shared)
-
-    @property
-    def other_mistakes(self) -> tuple[MistakePattern, ...]:
-        """Give what is wrong with it beside that: an answer to all may say nothing of it."""
-        return tuple(mistake for mistake in self.row.mistakes if mistake.kind not in self.shared)
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """Tell what the suggested fix changes in it; nothing where none is suggested."""
-        return _changes(self.attempt, proposed_arguments)
-
-    @property
-    def is_mended(self) -> bool:
-        """Tell whether the suggested fix leaves nothing wrong with it."""
-        proposed = None if self.attempt is None else proposed_arguments(self.attempt)
-        return proposed is not None and not check_correction(self.row.call, proposed)
-
-
-@dataclass(frozen=True)
-class WaitingGroup:
-    """Hold the calls that wait with one mistake, the longest waiting first, as far as they are shown."""
-
-    choices: tuple[GroupMember, ...]
-    has_more: bool
-
-    @cached_property
-    def chosen(self) -> list[GroupMember]:
-        """Give the calls that an answer would go to."""
-        return [choice for choice in self.choices if choice.is_chosen]
-
-    @property
-    def looked_at(self) -> Sequence[GroupMember]:
-        """Give the calls that the page speaks of: those that are ticked, or all where none is."""
-        return self.chosen or self.choices
-
-    @property
-    def mistakes(self) -> tuple[MistakePattern, ...]:
-        """Give all mistakes of the calls that are looked at, each with what stood there."""
-        return patterns_of([member.row.errors for member in self.looked_at])
-
-    @property
-    def with_others(self) -> int:
-        """Count the ticked calls that have mistakes beside the shared ones."""
-        return sum(bool(member.other_mistakes) for member in self.chosen)
-
-    @cached_property
-    def with_fix(self) -> int:
-        """Count the calls that a suggested fix mends; none where it would leave mistakes in the first."""
-        # All made the same mistakes: what is left of those of the first is left of the others', and cannot be sent.
-        fixed = [member for member in self.looked_at if member.changes]
-        return sum(member.is_mended for member in fixed) if fixed and fixed[0].is_mended else 0
-
-    @property
-    def fix(self) -> tuple[Change, ...]:
-        """Give the suggested fix of the first that has one, as the example of all."""
-        return next((member.changes for member in self.looked_at if member.changes), ())
-
-    @property
-    def first(self) -> Row | None:
-        """Give the call that shows what is wrong with all, and that the preview is written for."""
-        return next((member.row for member in self.looked_at), None)
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """Say what was answered and what was not, and why."""
 
@@ -183,30 +101,6 @@ class Report:
                     why = "there is no such call with this mistake"
             left.append((call.public_id, goals.get(call.public_id, ""), why))
         return cls(tuple((name, goals.get(name, "")) for name in result.answered), tuple(left))
-
-
-def read_waiting(
-    mistake: Mistake, operator: int, *, now: datetime, only: Collection[str] | None = None, alone: bool = False
-) -> WaitingGroup:
-    """Read the calls to choose from: chosen is what `only` names, or without it all that is not put off.
-
-    With `alone` those are left out that have mistakes beside the shared ones.
-    """
-    calls = list(mistake.calls.select_related("agent", "tool", "version")[: SHOWN + 1])
-    shown = calls[:SHOWN]
-    claims, snoozes = read_claims(shown, now), read_snoozes(shown, now)
-    attempts = {one.call_id: one for one in Attempt.objects.newest_judged(shown).defer("feedback", "sealed")}
-    made = [kinds_of(attempt.errors) for attempt in attempts.values()]
-    shared = frozenset(set.intersection(*made)) if made else frozenset()
-    members = []
-    for call in shown:
-        attempt, claim, snooze = attempts.get(call.pk), claims.get(call.pk), snoozes.get(call.pk)
-        row = Row(call, {call.pk: attempt.errors} if attempt else {}, claim, snooze)
-        is_taken = claim is not None and claim.operator_id != operator
-        is_named = snooze is None if only is None else call.public_id in only
-        is_left = alone and kinds_of(row.errors) != shared
-        members.append(GroupMember(row, attempt, is_named and not is_taken and not is_left, is_taken, shared))
-    return WaitingGroup(tuple(members), len(calls) > SHOWN)
 
 
 def corrector(fix: str, mistake: Mistake) -> Correct:
@@ -345,7 +239,9 @@ def _drafted(form: GroupForm, waiting: WaitingGroup) -> dict[str, Any]:
         answer["arguments"] = None if first.attempt is None else correct(first.attempt)
         if answer["arguments"] is None:
             return {"refused": RefusedAnswerError(NO_FIX)}
-        fixes = [(one.row, _changes(one.attempt, correct)) for one in others[:SHOWN_FIXES]]
+        rows = {one.attempt.pk: one.row for one in others[:SHOWN_FIXES] if one.attempt is not None}
+        shown = with_outputs([one.attempt for one in others[:SHOWN_FIXES] if one.attempt is not None])
+        fixes = [(rows[attempt.pk], changes_of(attempt, correct)) for attempt in shown]
         more = len(others) - len(fixes)
     try:
         return {"draft": draft_guidance(call, **answer), "is_group": True, "fixes": fixes, "more_fixes": more}
@@ -355,17 +251,12 @@ def _drafted(form: GroupForm, waiting: WaitingGroup) -> dict[str, Any]:
         return {"refused": RefusedAnswerError(UNCHECKABLE)}
 
 
-def _changes(attempt: Attempt | None, correct: Correct) -> tuple[Change, ...]:
-    """Tell what a correction changes in an output; nothing where it does not fit."""
-    fixed = None if attempt is None else correct(attempt)
-    return () if attempt is None or fixed is None else compare(attempt.output, fixed)
-
-
 def _at_hand(request: HttpRequest, waiting: WaitingGroup) -> AtHand:
     """Read what the operator may take for the answer: by the first call, since all made its mistake."""
     if waiting.first is None:
         return AtHand()
-    return read_at_hand(read_story(waiting.first.call), cast(User, request.user), now=timezone.now())
+    first = waiting.looked_at[0]
+    return read_at_hand(first.row.call, first.attempt, cast(User, request.user), now=timezone.now())
 
 
 def _page(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from dashboard.inbox import group_answer
+from dashboard.inbox import group_answer, waiting_group
 from retrycontract.store.models import Call, Guidance, HeldAnswer, StandingHint
 from retrycontract.usecases.answers.send_answer import send_held
 from retrycontract.usecases.calls.cancel_call import cancel_call
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pytest_django.fixtures import SettingsWrapper
 
 pytestmark = pytest.mark.django_db
+QUERIES, FOR_FIXES = 12, 2
 HINT = {"decision": "hint", "text": "Use eu-west-1.", "grant": "2"}
 
 
@@ -288,7 +289,7 @@ def test_a_call_without_a_fingerprint_is_answered_alone(desk: Client) -> None:
 
 
 def test_a_large_group_is_answered_page_by_page(desk: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_answer, "SHOWN", 2)
+    monkeypatch.setattr(waiting_group, "SHOWN", 2)
     calls = make_group(3)
     assert "2+ calls wait" in text_of(desk.get(page_of(calls[0])))
     page = desk.post(page_of(calls[0]), HINT | {"call": ids(*calls[:2])})
@@ -307,11 +308,14 @@ def test_the_number_of_queries_does_not_grow_with_the_group(
 ) -> None:
     make_tool(make_agent())
     first = make_blocked()
-    with django_assert_num_queries(17):
+    with django_assert_num_queries(QUERIES):
         desk.get(page_of(first))
     make_group(6)
-    with django_assert_num_queries(17):
+    with django_assert_num_queries(QUERIES):
         desk.get(page_of(first))
+    first, *_ = make_group(3, output={"service": "web", "region": "eu-west-1", "replicas": "4"})
+    with django_assert_num_queries(QUERIES + FOR_FIXES):  # how long the outputs are, and those that are not too long
+        assert "Each of the 3 gets its own fix" in text_of(desk.get(page_of(first)))
 
 
 def test_a_fix_that_leaves_mistakes_is_not_offered_for_all(desk: Client) -> None:
@@ -331,6 +335,16 @@ def test_the_calls_that_a_fix_mends_are_counted(desk: Client) -> None:
     Call.objects.update(fingerprint=first.fingerprint)
     page = text_of(desk.get(page_of(first)))
     assert "2 of 3 have such a fix; the others are left." in page
+
+
+def test_of_long_outputs_only_some_are_tried_by_the_page(desk: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, *rest = make_group(4, output={"service": "web", "region": "eu-west-1", "replicas": "4"})
+    monkeypatch.setattr(waiting_group.with_outputs, "__defaults__", (100,))  # characters; two outputs have more
+    page = text_of(desk.get(page_of(first)))
+    assert "2 have such a fix so far; 2 more with long outputs are tried when you send." in page
+    fix = {"call": ids(first, *rest), "decision": "corrected", "fix": "near", "text": "", "grant": "2"}
+    assert "and 1 more" in text_of(desk.post(page_of(first), fix | {"preview": "yes"}))
+    assert "4 calls answered" in text_of(desk.post(page_of(first), fix))
 
 
 def test_each_agent_reads_the_fix_of_its_own_output_and_the_page_says_so(desk: Client) -> None:

@@ -22,6 +22,7 @@ from retrycontract.contract.redaction.changes import make_patch
 from retrycontract.contract.redaction.sanitizer import has_redaction
 from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.contract.webhooks import WebhookEvent
+from retrycontract.store.fields import without_long_values
 from retrycontract.store.models import (
     Attempt,
     Call,
@@ -98,7 +99,8 @@ def draft_guidance(
 
     `base_number` is the attempt that the person looked at: what the agent has tried since is not answered unseen.
     """
-    judged = call.attempts.filter(is_valid__isnull=False).order_by("-number")
+    # What may be long is read where a correction is made of it.
+    judged = without_long_values(call.attempts.filter(is_valid__isnull=False), but=("errors_json",)).order_by("-number")
     base = judged.first() if base_number is None else judged.filter(number=base_number).first()
     if base is None:
         raise RefusedAnswerError("The call has no judged attempt to answer.")
