@@ -43,6 +43,9 @@ TELLING = [
     "bindpw §", "rootpw §", "rootpw --plaintext §", "set password §", "fastcgi_param DB_PASSWORD §;",
     "jdbc.password   §", "pasword: §", "passowrd: §", "pswd: §", "psswd: §", '{"passwrd":"§"}', "remotepass = §",
     "ldap_default_authtok = §", "WIFI_KEY=§",
+    # What files hold, as a search prints it.
+    "password.txt:12:§", "passwords.txt:§", 'password.py:12:PASSWORD = "§"', "password.yml:3:password: §",
+    "password.py:§",
     # Program text.
     'curl_setopt($ch, CURLOPT_USERPWD, "bob:§");', 'curl_easy_setopt(curl, CURLOPT_PASSWORD, "§");',
     "await page.fill('input[name=\"password\"]', '§');", 'if "§" == password:', "expect(user.password).toBe('§')",
@@ -83,6 +86,12 @@ WEAK = {
     "same-origin": ("password: §", '{"password": "§"}'),
     "vault:v1:9dkK2": ("password: §", "DB_PASSWORD=§"),
     "the": ("password: §\n", "mysql.pass: §"),
+    "$ecretpw": ('curl -u "ana:§" https://x.io', "DB_PASSWORD=§"),
+    "Summer-Time": ('$password = "§"', "password = §", "$password = '§'"),
+    "12345678": ("password.txt:§", "db.password:§", "app.secret:§"),
+    "correcthorse": ("password::§", "db.password::§"),
+    "c2VjcmV0": ("userPassword:: §", "userPassword::§"),
+    "swordfish": ("{user :'ana', password :'§'}", "{'user' :'ana', 'password' :'§'}"),
 }  # fmt: skip
 
 
@@ -112,6 +121,23 @@ HARMLESS = [
     "else if (token === 'throttle' && x) {", 'elif token == "#bygroup":',
     'token = "not in"',
     "credentials = '{0}:{1}'.format(user, passwd).encode()", "user_pass = '%s:%s' % (unquote(user),",
+    # Variables of shells, PowerShell and psql, descriptors, and flags with what is put in.
+    'mysql -p"$PW" shop', "mysqldump -u root -p$PW shop > x.sql", "PGPASSWORD=$pw psql", 'curl -u "ana:$PW" https://x.io',
+    "curl -u ana:$P https://x.io", 'helm upgrade x y --set auth.password="$PW"', 'redis-cli -a "$RP" ping',
+    'kubectl create secret generic db --from-literal=password="$PW"', 'sshpass -p "$SP" ssh ana@host',
+    '$password = Read-Host "Enter password" -AsSecureString', '$password = Read-Host -AsSecureString "Password"',
+    '$env:PGPASSWORD = Read-Host -Prompt "pw"', "$env:PGPASSWORD = $other_pw", "$pwd = Get-Location",
+    "$secret = Get-AzKeyVaultSecret -VaultName v -Name n", "CREATE USER app WITH PASSWORD :'pw';",
+    "ALTER ROLE app LOGIN PASSWORD :'app_pw';", "CREATE USER app WITH PASSWORD :\"pw\";", "gpg --passphrase-fd 3 -d x",
+    'cmd.extend(["--batch", "--passphrase-fd", "0"])', 'creds = "--username=%s --password=%s" % (user, pw)',
+    'creds = "-u ${user} -p ${pw}"', 'token_range = "%d,%d-%d,%d:" % (start + end)', 'token_re = r"[^\\W\\d]\\w*"',
+    # Ids of tests, members of modules and classes, lines of source files.
+    "tests/test_password.py::test_reset PASSED [ 10%]", "FAILED tests/test_token.py::test_token_expired - KeyError",
+    "tests/test_auth.py::TestPassword::test_password_too_short FAILED", "tests/x.py::TestSecret::test_2 PASSED",
+    "pytest tests/test_password.py::test_reset2[a-b] -x", "Password::make($value)", "use App\\Password::make;",
+    "auth::password::hash_password(x)", "src/token.py:12:5: E501 line", "  at Password.run (src/password.js:12:5)",
+    "src/auth/password.ts:42:17 - error TS2322: Type", "/app/password.py:1234: DeprecationWarning: x",
+    "password_reset.html.erb:1234:in `x'", "webpack:///./src/password.vue:1234", "src/password.go:1234",
     # What is said of one.
     "        password: The password of the user.", "@pwd:                the key file password.",
     "I connect SSL/TLS here", "Values to pass to `foo_bar2`.", "Pass :meth:`peek` a default value",

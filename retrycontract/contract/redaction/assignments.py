@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import cast
 
+from retrycontract.contract.redaction.commands import ACCOUNT, LONGEST_STATEMENT
 from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, compiled, has_digit
 from retrycontract.contract.redaction.field_names import (
     CLOSERS,
@@ -75,6 +76,8 @@ def find_assignments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         name, (start, end) = find[1], find.span(0)
         verdict, targets = judge(name), None
         if name.casefold() in _VERBS and _is_verb(text, find):
+            continue
+        if find[3] == ":" and not find[2] and _is_place(text, name, start, end):
             continue
         if name.startswith("secret") and _IN_ARN.search(text, max(start - 80, 0), start):
             continue
@@ -166,6 +169,26 @@ def _is_verb(text: str, find: Found) -> bool:
     return is_role or is_scope or "to" in operator or (name.isupper() and operator == ":" and word.isidentifier())
 
 
+# A line of a source file, `password.py:12:5`; what a module or a class holds, `Password::make(`, tests among it.
+_SOURCE = re.compile(
+    r".*\.(?:py[iwx]?|[cm]?[jt]sx?|go|rs|rb|erb|java|kts?|scala|[ch]|cc|[ch]pp|cs|php|swift|exs?|vue|svelte|dart|lua|p[lm]"
+    r"|sh|s?css|html|sql|tf|zig|clj|hs|md|ya?ml|json|toml|xml)"
+)
+_LINE_NUMBER = re.compile(r"[0-9]{1,6}(?::[0-9]{1,5})?(?=[\s),;\]\"'`]|\Z|:(?:\s|\Z|in\b|[ \t]*[\w.\"'-]+[ \t]*[:=]))")
+_MEMBER = re.compile(r":[A-Za-z]+(?:_[A-Za-z_]+|\(|::)")
+_MEMBER_OF_CLASS = re.compile(r":[A-Za-z]+[;,)]")
+
+
+def _is_place(text: str, name: str, start: int, end: int) -> bool:
+    """Say whether a colon stands before the line of a file, or two before what a module, a class or a file holds."""
+    is_source = _SOURCE.fullmatch(name) is not None
+    if text[end : end + 1] != ":":
+        return is_source and _LINE_NUMBER.match(text, end) is not None
+    is_inner = is_source or text[max(start - 2, 0) : start] == "::"
+    is_member = _MEMBER.match(text, end) or (name[:1].isupper() and _MEMBER_OF_CLASS.match(text, end))
+    return bool(is_member) or (is_inner and text[end + 1 : end + 2].isalpha())
+
+
 # The word before another one, and what begins a test that passed.
 _WORD_BEFORE = re.compile(r"([A-Za-z]+|---) \Z")
 _PLAIN = frozenset({"=", "==", ":=", "!=", "=>"})
@@ -205,6 +228,8 @@ def _assigned(
         literal = _given(text, find, literal, verdict.mark)
     if literal is None or (operator == ":" and literal.quoted and _opens_block(text, find, literal)):
         return
+    if operator == ":" and literal.quoted and _is_of_psql(text, name, start, literal):
+        return
     is_foreign = FOREIGN in literal.text or FOREIGN in operator
     holds = _HOLDS_WORD.search
     # Of a password some letters may be of another script, of a rule most are.
@@ -231,7 +256,8 @@ def _assigned(
         goes_on=behind[:1] == " " and behind[1:2].isalpha(),
     )  # fmt: skip
     is_secret = is_secret_literal(literal, verdict, beside, allowance)
-    is_secret = is_secret and not counts_or_refers(name, literal.text, text[literal.start - 1])
+    variable = f"${name}" if text.startswith("$env:", max(start - 5, 0)) else name
+    is_secret = is_secret and not counts_or_refers(variable, literal.text, text[literal.start - 1])
     parts = list[SecretSpan]()
     if verdict.mark and not literal.quoted and (joined := _JOINED_TO.match(text, end)):
         for part in read_expression(text, None, joined.end()):
@@ -339,6 +365,12 @@ def _opens_block(text: str, find: Found, literal: Literal) -> bool:
     if "\n" not in text[end : literal.start]:
         return False
     return text.startswith(('"""', "'''"), literal.start - 3) or bool(_BLOCK_HEAD.match(text, line, end))
+
+
+def _is_of_psql(text: str, name: str, start: int, literal: Literal) -> bool:
+    """Say whether a statement takes a variable of psql, `CREATE USER app WITH PASSWORD :'pw'`."""
+    is_variable = name.isupper() and literal.text.isidentifier() and text[literal.start - 2] == ":"
+    return is_variable and ACCOUNT.search(text, max(start - LONGEST_STATEMENT, 0), start) is not None
 
 
 def _is_foreign(name: str, operator: str) -> bool:

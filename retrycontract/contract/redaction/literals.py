@@ -31,8 +31,10 @@ LEAST_DENSE = 2.5
 _VALIDATED = r"(?:required|nullable|sometimes|bail|string|present|filled)(?:\|[a-z_]+(?::[^|]*)?)+"
 _RULES = WholePattern(_VALIDATED)
 _PLACEHOLDER = WholePattern(
-    r"(?i)\$\{.*\}?|\$\(.*|\$[0-9]|\$[a-z_]*(?:pass|pwd|token|key|secret|user|auth)[a-z_]*|(?-i:\$[A-Z_][A-Z0-9_]{2,}(?:[{\[].*)?)"
-    r"|\{\{.*|\{%.*|\{[a-z_][\w.]*\}|\{[a-z_.]*|\W*\{[0-9]*\}\W*(?:\{[0-9]*\}\W*)*|(?:\W?%[sdr])+"
+    r"(?i)\$\{.*\}?|\$\(.*|\$[0-9a-z]|\$[a-z_]*(?:(?:pass|pwd|token|key|secret|user|auth|cred|psk)[a-z_]*)"
+    r"|(?-i:\$(?:[a-z]+_|db|pg|my|new|old|root|admin)?pw)|(?-i:\$[A-Z_][A-Z0-9_]*(?:[{\[].*)?)"
+    r"|\{\{.*|\{%.*|\{[a-z_][\w.]*\}|\{[a-z_.]*|\W*\{[0-9]*\}\W*(?:\{[0-9]*\}\W*)*|(?:\W*%[sdr])+\W*"
+    r"|(?: ?--?[a-z][\w-]*[= ](?:%[sdr]|\$?\{\w*\}|\$\w+))+"  # flags, each with what is put in
     r"|%\([a-z_]\w*\)s?|%[a-z_]\w*%|<[a-z][^<>]*>|<[a-z _-]*|&lt;.*"
     r"|(?:[^a-z0-9{}$]*\$?\{[a-z_][^{}\"'\s]{0,60}\})+[^a-z0-9{}$]*|secretstring:.*"  # nothing but what is put in
     rf"|{_VALIDATED}"

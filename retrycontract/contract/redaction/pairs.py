@@ -68,7 +68,8 @@ def _named(
     """Judge the literal that belongs to the name of the first group, by default the one behind the match."""
     start, end = find.span(0)
     verdict = judge(find[1])
-    if not verdict.mark and not verdict.weak:
+    # In `mysql -p$PW shop` a variable is joined to the flag.
+    if (not verdict.mark and not verdict.weak) or (operator == "--" and "$" in find[1]):
         return
     allowance.spend(start)
     literal = literal or read_literal(text, end)

@@ -58,7 +58,7 @@ _SURE = (
     _any(
         r"\{(?:PLAIN|CLEAR|CLEARTEXT)\}([^\s:\"'<>]+)",
         rf"^(?:[CS]:[ \t]*)?[A-Za-z]{{0,2}}[0-9]{{1,5}}[ \t]+LOGIN[ \t]+(?:\"[^\"\n]+\"|\S+)[ \t]+{_VALUE}",
-        r"(?i:\b\w*passw\w*::[ \t]*)([A-Za-z0-9+/]{4,}={0,2})",
+        r"(?i:\b\w*passw\w*::[ \t]+)([A-Za-z0-9+/]{4,}={0,2})",
         r"\b334[ \t]+UGFzc3dvcmQ6\s+(?:[CS]:[ \t]*)?([A-Za-z0-9+/]+={0,2})",
         rf"^[^\n:\"]{{0,40}}:[ \t]*(?:XAUTH|EAP|PSK)[ \t]+({_QUOTED})",
         flags="(?m)",

@@ -235,6 +235,7 @@ _SUMS = re.compile(r"(?i)(?:sha-?[0-9]{1,3}|md5|blake[0-9]?[a-z]?)[^0-9a-z]{0,8}
 # How many tests passed; the value of a variable of a shell, of PHP or of Perl.
 _COUNT = re.compile(r"[0-9]{1,6}(?:/[0-9]{1,6}|(?:\.[0-9]{1,3})?%)")
 _VARIABLE = re.compile(r"\$[A-Za-z_]\w*")
+_CMDLET = re.compile(r"[A-Z][A-Za-z]{1,12}-[A-Z][A-Za-z]{1,40}")  # `Read-Host`
 
 
 def without_sums(text: str) -> str:
@@ -243,8 +244,14 @@ def without_sums(text: str) -> str:
 
 
 def counts_or_refers(name: str, value: str, before: str) -> bool:
-    """Say whether `pass: 3/5` only counts, or `$password = $other` means another variable; within `'…'` it does not."""
+    """Say whether `pass: 3/5` counts, or `$password = …` takes another variable or what a command of PowerShell gives.
+
+    Within `'…'` a variable is none, and within any quotes nor is a command.
+    """
     value = value.rstrip(",;)]")
     if name.casefold() == "pass" and _COUNT.fullmatch(value):
         return True
-    return name.startswith("$") and before != "'" and _VARIABLE.fullmatch(value) is not None
+    if not name.startswith("$"):
+        return False
+    is_command = before not in "\"'`" and _CMDLET.fullmatch(value) is not None
+    return is_command or (before != "'" and _VARIABLE.fullmatch(value) is not None)
