@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import cast
 
+from retrycontract.contract.redaction.code_places import is_place_in_code
 from retrycontract.contract.redaction.commands import ACCOUNT, LONGEST_STATEMENT
 from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, compiled, has_digit
 from retrycontract.contract.redaction.field_names import (
@@ -28,6 +29,7 @@ from retrycontract.contract.redaction.field_names import (
     word_set,
 )
 from retrycontract.contract.redaction.generated import read_generated
+from retrycontract.contract.redaction.labels import is_label
 from retrycontract.contract.redaction.likeness import LONG_WORD, LONGEST_SAID
 from retrycontract.contract.redaction.literals import Literal, is_quoted_secret, is_secret_literal
 from retrycontract.contract.redaction.randomness import counts_or_refers, without_sums
@@ -77,7 +79,9 @@ def find_assignments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         verdict, targets = judge(name), None
         if name.casefold() in _VERBS and _is_verb(text, find):
             continue
-        if find[3] == ":" and not find[2] and _is_place(text, name, start, end):
+        if name.endswith("$") and find[3] == ",":  # a pattern
+            continue
+        if find[3] == ":" and not find[2] and is_place_in_code(text, name, start, end):
             continue
         if name.startswith("secret") and _IN_ARN.search(text, max(start - 80, 0), start):
             continue
@@ -89,6 +93,8 @@ def find_assignments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             # What stands where a type may stand is a name as well: of `login password=` the second is meant.
             inner = _INNER_NAME.search(operator)
             listed = "," in operator and find[2][:1] not in OPENING
+            if name.casefold() == "bearer" and inner and inner[0].casefold() in _OF_CHALLENGE:
+                continue  # `WWW-Authenticate: Bearer error="invalid_token"`
             if inner and not targets and (listed or judge(inner[0]).mark or not verdict.mark):
                 name, verdict = inner[0], judge(inner[0])
         if verdict.mark:
@@ -169,26 +175,7 @@ def _is_verb(text: str, find: Found) -> bool:
     return is_role or is_scope or "to" in operator or (name.isupper() and operator == ":" and word.isidentifier())
 
 
-# A line of a source file, `password.py:12:5`; what a module or a class holds, `Password::make(`, tests among it.
-_SOURCE = re.compile(
-    r".*\.(?:py[iwx]?|[cm]?[jt]sx?|go|rs|rb|erb|java|kts?|scala|[ch]|cc|[ch]pp|cs|php|swift|exs?|vue|svelte|dart|lua|p[lm]"
-    r"|sh|s?css|html|sql|tf|zig|clj|hs|md|ya?ml|json|toml|xml)"
-)
-_LINE_NUMBER = re.compile(r"[0-9]{1,6}(?::[0-9]{1,5})?(?=[\s),;\]\"'`]|\Z|:(?:\s|\Z|in\b|[ \t]*[\w.\"'-]+[ \t]*[:=]))")
-_MEMBER = re.compile(r":[A-Za-z]+(?:_[A-Za-z_]+|\(|::)")
-_MEMBER_OF_CLASS = re.compile(r":[A-Za-z]+[;,)]")
-
-
-def _is_place(text: str, name: str, start: int, end: int) -> bool:
-    """Say whether a colon stands before the line of a file, or two before what a module, a class or a file holds."""
-    is_source = _SOURCE.fullmatch(name) is not None
-    if text[end : end + 1] != ":":
-        return is_source and _LINE_NUMBER.match(text, end) is not None
-    is_inner = is_source or text[max(start - 2, 0) : start] == "::"
-    is_member = _MEMBER.match(text, end) or (name[:1].isupper() and _MEMBER_OF_CLASS.match(text, end))
-    return bool(is_member) or (is_inner and text[end + 1 : end + 2].isalpha())
-
-
+_OF_CHALLENGE = word_set("realm scope error error_description error_uri resource_metadata")  # to the browser
 # The word before another one, and what begins a test that passed.
 _WORD_BEFORE = re.compile(r"([A-Za-z]+|---) \Z")
 _PLAIN = frozenset({"=", "==", ":=", "!=", "=>"})
@@ -224,7 +211,7 @@ def _assigned(
         text, end, in_query=text[start - 1 : start] in ("?", "&", "#"), within=LONGEST_SAID if said else None
     )
     is_selector = closers.strip() not in BARE_SELECTED or text[start - 1 : start] == "="
-    if literal and operator == "," and not (is_selector and _between_quotes(closers, literal, verdict.mark)):
+    if literal and operator == "," and not (is_selector and _between_quotes(text, find, literal, verdict.mark)):
         literal = _given(text, find, literal, verdict.mark)
     if literal is None or (operator == ":" and literal.quoted and _opens_block(text, find, literal)):
         return
@@ -255,6 +242,10 @@ def _assigned(
         is_argument=is_last or (behind[:1] in (",", ")") and bool(_IN_CALL.search(text, max(start - 80, 0), start))),
         goes_on=behind[:1] == " " and behind[1:2].isalpha(),
     )  # fmt: skip
+    if starts_line and not literal.quoted and operator in (":", "=") and not name.isupper():
+        line = text[literal.start : literal.start + LONGEST_SAID].partition("\n")[0]
+        if is_label(line.rstrip(), verdict.mark or ""):  # of a file of translations
+            return
     is_secret = is_secret_literal(literal, verdict, beside, allowance)
     variable = f"${name}" if text.startswith("$env:", max(start - 5, 0)) else name
     is_secret = is_secret and not counts_or_refers(variable, literal.text, text[literal.start - 1])
@@ -335,7 +326,7 @@ def _given(text: str, find: Found, literal: Literal, mark: str | None) -> Litera
         return None if OPENING.isdisjoint(find[2]) else read_default(text, find.span(3)[0] + 1)
     start = find.span(0)[0]
     if find[1].startswith("CURLOPT_"):
-        return literal
+        return None if literal.text.startswith("CURLOPT_") else literal
     call = _GIVEN_TO.search(text, max(start - LONGEST_NAME, 0), start)
     is_slip = find[3][-1] in QUOTES and find[2][:1] in OPENING
     if is_secret_name(literal.text) or not literal.telling or not (is_slip or call):
@@ -378,8 +369,17 @@ def _is_foreign(name: str, operator: str) -> bool:
     return not _ENGLISH_NAMES.search(name) or (operator == "- " and judge(name).mark == "PASSWORD")
 
 
-def _between_quotes(closers: str, literal: Literal, mark: str | None) -> bool:
-    """Say whether a comma parts two quoted strings of which the second is no mere word of a list."""
+_NAMES_NEXT = re.compile(r"\\?[\"'`][ \t]*(?::|=>)")  # `{"login": "Password", "logout.first": "Bye"}`
+
+
+def _between_quotes(text: str, find: Found, literal: Literal, mark: str | None) -> bool:
+    """Say whether a comma parts two quoted strings of which the second is no mere word of a list, and names nothing."""
+    name, closers = find[1], find[2]
+    if _NAMES_NEXT.match(text, literal.end):
+        return False
+    family = f"{name.partition('_')[0]}_"
+    if literal.text.startswith(family) and name.isupper() and literal.text.isupper() and literal.text.isidentifier():
+        return False  # `"DB_PASSWORD", "DB_HOST"`
     if not literal.quoted or closers.strip() not in QUOTES_BEFORE_COMMA + SELECTED:
         return False
     return literal.is_noise or (mark == "PASSWORD" and literal.telling and not literal.text.isalpha())

@@ -55,7 +55,7 @@ OPERATOR = (
     rf"(?:[?!]?:{SPACE}\w{{1,16}}{SPACE}=|{SPACE}\w{{1,12}}(?:\([0-9, ]{{1,6}}\))?{SPACE}:?="
     rf"|[ \t]as[ \t]{{1,4}}[\w.]{{1,24}}{SPACE}=|\[[^\[\]\n]{{0,40}}\]{SPACE}:?=|\{{[^{{}}\n]{{0,40}}\}}{SPACE}="
     rf"|(?:,{SPACE}[\w.$@]{{1,30}}){{1,4}}{SPACE}:?=|{_TYPED}"
-    rf"|{SPACE}\|{SPACE}default\(|:-|=>|:{{1,3}}=|[?+.|]{{0,2}}={{1,3}}|!=|<{{1,2}}-|->"
+    rf"|{SPACE}\|{SPACE}default\(|:-|=>|:{{1,3}}=|[?+.|]{{0,2}}={{1,3}}|!={{1,2}}|<{{1,2}}-|->"
     rf"|;s:[0-9]{{1,6}}:|[?!]?:\*\*|[?!]?:|,|- |{_VERB}|{_FOREIGN_VERB}|[ \t][\"'])"
 )
 # What each of them has, without what counts and what captures: RE2 passes over a text with a fraction of the states.
@@ -111,7 +111,8 @@ _MARKS: dict[str, str] = {
     "CVV": "cvv cvc cvv2 cvc2 securitycode",
     "SSN": "ssn socialsecuritynumber socialsecurity",
 }
-_SECRET_WORDS = {word: mark for mark, words in _MARKS.items() for word in words.split()}
+WORDS_FOR_SECRETS = {word: mark for mark, words in _MARKS.items() for word in words.split()}
+_SECRET_WORDS = dict(WORDS_FOR_SECRETS)
 # Written as one word: `dbpass`, `rootpw`; `compass`, `bypass`, `sshpass` and `pgpass` are others.
 _WHOSE = (
     "db database user usr root login admin my mysql sql postgres mongo redis smtp imap ftp sftp ldap mail email "

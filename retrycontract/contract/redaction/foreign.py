@@ -30,6 +30,7 @@ _KNOWN: Final = {
     "TOKEN": ("pw", "jwt", "jwt_", "token", "token_"),
     "OTP": ("otp",),
 }
+KNOWN_FORMS: Final = frozenset(word for words in _KNOWN.values() for word in words if "_" not in word)
 
 
 def _forms() -> dict[str, str]:

@@ -19,6 +19,7 @@ from retrycontract.contract.redaction.field_names import (
     split_words,
     word_set,
 )
+from retrycontract.contract.redaction.labels import is_key_of, is_label, is_place
 from retrycontract.contract.redaction.randomness import entropy, is_digest, is_uuid, looks_random
 from retrycontract.contract.redaction.scan_copies import FOREIGN, ascii_copy
 
@@ -32,7 +33,7 @@ _VALIDATED = r"(?:required|nullable|sometimes|bail|string|present|filled)(?:\|[a
 _RULES = WholePattern(_VALIDATED)
 _PLACEHOLDER = WholePattern(
     r"(?i)\$\{.*\}?|\$\(.*|\$[0-9a-z]|\$[a-z_]*(?:(?:pass|pwd|token|key|secret|user|auth|cred|psk)[a-z_]*)"
-    r"|(?-i:\$(?:[a-z]+_|db|pg|my|new|old|root|admin)?pw)|(?-i:\$[A-Z_][A-Z0-9_]*(?:[{\[].*)?)"
+    r"|(?-i:\$(?:[a-z]+_|db|pg|my|new|old|root|admin)?pw)|(?-i:\$[A-Z_][A-Z0-9_]*(?:[{\[].*|[/|#][gI]*)?)"
     r"|\{\{.*|\{%.*|\{[a-z_][\w.]*\}|\{[a-z_.]*|\W*\{[0-9]*\}\W*(?:\{[0-9]*\}\W*)*|(?:\W*%[sdr])+\W*"
     r"|(?: ?--?[a-z][\w-]*[= ](?:%[sdr]|\$?\{\w*\}|\$\w+))+"  # flags, each with what is put in
     r"|%\([a-z_]\w*\)s?|%[a-z_]\w*%|<[a-z][^<>]*>|<[a-z _-]*|&lt;.*"
@@ -43,15 +44,22 @@ _PLACEHOLDER = WholePattern(
 )
 _CODE = WholePattern(
     r"\$[A-Za-z_]+-|[A-Za-z_$][\w$]*(?:\(.*|\[.*|!\(.*|(?:(?:\??\.|::)[A-Za-z_$][\w$]*)+(?:\(.*|\[.*|!\(.*)?)|[({\[<&*|>!].*|[fFrRbBuU]{1,2}[\"'].*"
+    r"|:py:[a-z]+|:(?:class|func|meth|data|attr|mod|obj|ref|exc|term|doc|envvar|option)"  # roles of reST
+    r"|/(?:\^|\(\?).*|\.[*+]\??(?:[/|#\\$)].*)?"  # patterns
 )
-# Of these a token is none: colours of a theme, versions, the numbers of object identifiers, patterns.
-_NO_TOKEN = WholePattern(r"(?:[a-z]+ )*(?:[a-z]+:)?(?:#|0x)[0-9A-Fa-f]{1,8}|[0-9]+(?:\.[0-9]+)+|.*\(\?[:=!<P].*")
+# Of these a token is none: colours of a theme, versions, numbers of object identifiers, patterns, rules of a grammar.
+_NO_TOKEN = WholePattern(
+    r"(?:[a-z]+ )*(?:[a-z]+:)?(?:#|0x)[0-9A-Fa-f]{1,8}|[0-9]+(?:\.[0-9]+)+|.*\(\?[:=!<P].*|[0-9]+\*[A-Za-z]+"
+)
 _VERSION = WholePattern(r"[~^<>=!v]{0,3}[0-9]+(?:\.[0-9x*]+){2,}(?:[-+.]?(?:a|b|rc|alpha|beta|dev|post)[-.]?[0-9]*)?")
 _TYPE_NAME = WholePattern(
     r"(?:[A-Z][a-z]*[0-9]*){0,8}(?:Token|Str|Bytes|Key|Session|Secret|Buffer|Type|Mgr|Manager|Hasher)"
 )
 _TWO_WORDS = WholePattern(r"[A-Za-z]+(?:\.[A-Za-z]+){1,3}[0-9]{1,6}|[A-Z][a-z]+[0-9]+(?:\.[A-Z][a-z]+[0-9]*)+")
 _CAPITAL_LAST = WholePattern(r"[A-Za-z]+\.[A-Z][a-z]+[0-9]{1,6}")
+# Where program text has no blanks: `t.token)throw`, `t&&n(e)`, and `b.password,a.token=c` behind `=`.
+_SQUEEZED = re.compile(r"([A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*)(?:&&|\|\||[)},;]|\?[^?:]+:)")
+_SQUEEZED_TARGET = re.compile(r"[A-Za-z_$]{1,2}(?:\.[A-Za-z_$]+)?,[A-Za-z_$]{1,2}\.[A-Za-z_$]+=")
 _COMPARISONS = frozenset({"==", "===", "!=", "!=="})
 # How a browser sends credentials, and where a Unix looks for accounts.
 _MODES = {"CREDENTIAL": ("same-origin", "include", "omit"), "PASSWORD": ("files", "compat", "systemd", "sss")}
@@ -154,6 +162,8 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
     is_next = has_digit(beside.name) and text.rstrip(digits) == beside.name.rstrip(digits)  # `"password1", "password2"`
     if not text.strip() or is_folder or is_next or literal.is_word_of_code or literal.is_placeholder:
         return False
+    if is_key_of(beside.name, text) or is_place(text, verdict.mark):
+        return False
     if text in _MODES.get(verdict.mark, ()) and (
         verdict.mark == "CREDENTIAL" or (beside.operator == ":" and beside.goes_on)
     ):
@@ -167,6 +177,9 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
     if is_other or is_number or (_CODE.fits(text) and not literal.is_noise and not _is_of_words(text, beside)):
         return False
     word = text.partition(")")[0]
+    squeezed = _SQUEEZED.match(text) if beside.operator in _COMPARISONS else None
+    if (squeezed and not has_digit(squeezed[1])) or _SQUEEZED_TARGET.match(text):
+        return False
     if beside.operator in _COMPARISONS and word.isidentifier():
         # What is compared by its name is a variable.
         text = word.rstrip(digits) if word.rstrip(digits) == beside.name.rstrip(digits) else word
@@ -203,12 +216,17 @@ def _is_other(text: str, mark: str) -> bool:
     return (mark not in _ANYTHING_MARKS and _NO_TOKEN.fits(text)) or is_of_package(text, mark)
 
 
-def speaks_of_secret(text: str) -> bool:
-    """Say whether a value names a type or a rule, or is a sentence about a secret: `This field is required.`"""
+def speaks_of_secret(text: str, mark: str) -> bool:
+    """Say whether a value names a type or a rule, or is a label or a sentence: `This field is required.`"""
     first, _, rest = text.casefold().partition(" ")
     if first in _TYPES and (not rest or rest.startswith("(")):
         return True
-    if not text.isascii() or len(text) > LONGEST_SPOKEN:
+    if len(text) > LONGEST_SPOKEN:
+        return False
+    copy = ascii_copy(text)
+    if is_place(copy, mark) or (is_label(copy, mark) and not (text.isascii() and text.islower())):
+        return True
+    if not text.isascii():
         return False
     words = {word.strip(_TRAILING) for word in text.casefold().split()}
     is_sentence = _PROSE.fits(text) and len(words & _SENTENCE_WORDS) > 1 and not words.isdisjoint(_SPEAKING)
@@ -233,6 +251,8 @@ def _only_names(literal: Literal, mark: str, beside: Assignment) -> bool:
         return beside.name.isupper() or mark not in _ANYTHING_MARKS
     if mark in _ANYTHING_MARKS:
         return False
+    if beside.operator == ":" and len(name) > 1 and name < said and _TYPE_NAME.fits(text):  # of an annotation
+        return True
     is_variable = text.isupper() and text.isidentifier() and "_" in text
     is_part = is_secret_name(text) and said <= name
     return is_variable or is_part or (mark == "TOKEN" and beside.operator in _COMPARISONS and not literal.is_noise)
@@ -240,7 +260,7 @@ def _only_names(literal: Literal, mark: str, beside: Assignment) -> bool:
 
 def is_quoted_secret(literal: Literal, mark: str) -> bool:
     text = literal.text
-    if _is_other(text, mark):
+    if _is_other(text, mark) or is_label(text, mark) or is_place(text, mark):
         return False
     if mark == "TOKEN" and " " in text and not has_digit(text):
         return False

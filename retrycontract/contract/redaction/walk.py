@@ -23,6 +23,7 @@ from retrycontract.contract.redaction.foreign import (
     strings_in,
     without_marks,
 )
+from retrycontract.contract.redaction.labels import is_key_of
 from retrycontract.contract.redaction.lines import redacted_lines
 from retrycontract.contract.redaction.listed_words import MOST_ARGUMENTS, redacted_tail, redacted_words
 from retrycontract.contract.redaction.literals import Literal, is_of_package, speaks_of_secret
@@ -302,6 +303,8 @@ class Redactor:
             if slot.mark and is_telling_key(name):
                 shown = f"{MARK}{slot.mark}]"
             child_slot = self._child_slot(slot, name, shown)
+            if child_slot.mark and type(child) is str and is_key_of(name, child):
+                child_slot = replace(child_slot, mark=None)
             child = redacted_lines(name, child, self._lines, bounded=self._bounded)
             if told := paired.get(key) if paired else None:
                 child_slot = child_slot.named(told) if isinstance(told, str) else replace(child_slot, columns=told)
@@ -379,7 +382,7 @@ def _is_secret_text(text: str, mark: str) -> bool:
     if mark in _DIGITS:
         digits = [c for c in text if c.isalnum()]
         return len(digits) in _DIGITS[mark] and any(c.isdigit() for c in digits)
-    if (mark in _MILD and text.casefold() in _OPEN_WORDS) or is_of_package(text, mark) or speaks_of_secret(text):
+    if (mark in _MILD and text.casefold() in _OPEN_WORDS) or is_of_package(text, mark) or speaks_of_secret(text, mark):
         return False
     return not (text.startswith(("${", "{{")) and text.endswith("}") and Literal.whole(text).is_placeholder)
 
@@ -387,14 +390,11 @@ def _is_secret_text(text: str, mark: str) -> bool:
 def _is_weak_secret(text: str, slot: Slot) -> bool:
     if slot.public or slot.identifier or not 10 <= len(text) <= 512 or is_mark(text):
         return False
-    literal = Literal.whole(text)
-    return literal.is_noise or literal.is_dense
+    return (literal := Literal.whole(text)).is_noise or literal.is_dense
 
 
 def _is_secret_number(number: int, mark: str) -> bool:
     size = len(str(abs(number))) if number.bit_length() < 64 else 20
     if mark in _DIGITS:
         return size in _DIGITS[mark]
-    if mark in _MILD:
-        return mark == "TOKEN" and size >= 6
-    return size >= 4
+    return size >= 6 if mark == "TOKEN" else size >= 4 and mark not in _MILD
