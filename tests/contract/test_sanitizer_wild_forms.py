@@ -46,6 +46,12 @@ TELLING = [
     # What files hold, as a search prints it.
     "password.txt:12:§", "passwords.txt:§", 'password.py:12:PASSWORD = "§"', "password.yml:3:password: §",
     "password.py:§",
+    # Program text, patterns and tables that hold one.
+    'if (a.password!=="§") {', 'e.password==="§"&&n(e)', "a.password='§',a.token=c",
+    'sed -i "s/password=.*/password=§/" x', "sed -i 's/password: .*/password: §/' config.yml",
+    'vault.password.get("PW", "§")', 'token.set_password("§")',
+    "'passwords' => ['ana' => '§'],", "'passwords' => ['§', 'Other1x9'],", 'args: ["--token", "§"]',
+    "| DB_PASSWORD | USER |\n|---|---|\n| `§` | ana |", "redis:6379,password=§,ssl=True",
     # Program text.
     'curl_setopt($ch, CURLOPT_USERPWD, "bob:§");', 'curl_easy_setopt(curl, CURLOPT_PASSWORD, "§");',
     "await page.fill('input[name=\"password\"]', '§');", 'if "§" == password:', "expect(user.password).toBe('§')",
@@ -88,6 +94,9 @@ WEAK = {
     "the": ("password: §\n", "mysql.pass: §"),
     "$ecretpw": ('curl -u "ana:§" https://x.io', "DB_PASSWORD=§"),
     "Summer-Time": ('$password = "§"', "password = §", "$password = '§'"),
+    "SWORDFISH_X": ("| user | password |\n|---|---|\n| ana | `§` |",),
+    "aB,k9x!zz": ("DB_PASSWORD=§",), "Abc.def": ("redis:6379,password=§,ssl=True",),
+    "aB3dEf9hIjK1mN0pQr": ("Authorization, §", 'Bearer token="§"', 'const bearer string = "§"'),
     "12345678": ("password.txt:§", "db.password:§", "app.secret:§"),
     "correcthorse": ("password::§", "db.password::§"),
     "c2VjcmV0": ("userPassword:: §", "userPassword::§"),
@@ -138,6 +147,24 @@ HARMLESS = [
     "auth::password::hash_password(x)", "src/token.py:12:5: E501 line", "  at Password.run (src/password.js:12:5)",
     "src/auth/password.ts:42:17 - error TS2322: Type", "/app/password.py:1234: DeprecationWarning: x",
     "password_reset.html.erb:1234:in `x'", "webpack:///./src/password.vue:1234", "src/password.go:1234",
+    # Program text without blanks, styles, annotations, roles, modules, patterns.
+    "return e.password===t&&n(e)", "function f(e,t){return e.password==t||e.pin==t}(a,b);", "return e.token==t?n(e):r",
+    'if(e.token!==t.token)throw Error("token");', "a.password=b.password,a.token=c,d.secret=e(f)",
+    'var t={token:"token ",keyword:"keyword"};', ".token.keyword,.token.tag{color:#d73a49}",
+    'authorization = authorization[1].encode("ascii")', 'authorization = headers["authorization"]',
+    'private_key: "RSAPrivateKey"', ":type passphrase: :py:data:`bytes`", ":param password: :class:`str`",
+    'nobody = pwd.getpwnam("nobody")[2]', "const strongPassword = /^(?=.*[a-z])(?=.*[0-9]).{8,}$/;",
+    "sed -i \"s/password=.*/password=$PW/\" app.conf", 'sed -i "s|^password: .*|password: ${PW}|" app.conf',
+    # Lists of headers, variables, options and words, challenges, grammars, scripts by name.
+    "Access-Control-Allow-Headers: Authorization, X-Api-Key, X-CSRF-Token",
+    'WWW-Authenticate: Bearer error="invalid_token"', 'WWW_AUTH = \'Bearer error="invalid_token", scope="x"\'',
+    "| `DB_PASSWORD` | required | Password of the database |\n| `MAX_TOKENS` | 4096 | Limit |",
+    "| Option | Default |\n|---|---|\n| `--password` | prompt |\n| `--max-tokens` | 1024 |",
+    "['pwd$', 're$read', 'x']", "'CURLOPT_PASSWORD', 'CURLOPT_READDATA'", '"DB_PASSWORD", "DB_HOST"',
+    "#   token          = 1*tchar", "--from-file=password=./password.txt",
+    "'passwords' => ['users' => ['table' => 'password_reset_tokens', 'expire' => 60]],",
+    '{"login": "Password", "logout.first": "Bye"}', "{'a': 'Kennwort', 'login.x1' => 'Hello'}",
+    '{"scripts": {"test": "jest --token", "reset-password": "node x.js"}}',
     # What is said of one.
     "        password: The password of the user.", "@pwd:                the key file password.",
     "I connect SSL/TLS here", "Values to pass to `foo_bar2`.", "Pass :meth:`peek` a default value",

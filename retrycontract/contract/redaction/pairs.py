@@ -17,6 +17,7 @@ _SAID_OF_FLAGS = word_set(
     "if when with from will can must should overrides sets takes"
 )
 _GOES_ON = re.compile(r"[.,]?[ \t]+[A-Za-z(`]|[.,]?\s*\Z|[.,]\s")
+_NAMES = re.compile(r"\\?[\"'][ \t]*:[ \t]*\\?[\"'{\[0-9tfn]")
 # Behind options without a value: `-genkey` and `--no-password` read like a secret's name, too.
 _FLAG = Head(rf"(?i)(?:^|[\s\"'`(\[,])(?:--?[\w-]{{1,40}}[ \t]{{1,4}}){{0,6}}--?({SECRET_NAME})([\"']?,?[ \t]+)")
 _ELEMENT = Head(
@@ -82,8 +83,8 @@ def _named(
 
 def _is_said(text: str, find: Find, literal: Literal) -> bool:
     """Say whether a flag is spoken of, `the --token option`, or an argument of a call, `"--password", help="…"`."""
-    if literal.quoted:
-        return False
+    if literal.quoted:  # what names the next member, as in `{"test": "jest --token", "build": …`
+        return _NAMES.match(text, literal.end) is not None
     between = text[find.span(1)[1] : find.span(0)[1]]
     is_item = between[:1] in ("'", '"') and "," in between
     goes_on = _GOES_ON.match(text, literal.end) is not None

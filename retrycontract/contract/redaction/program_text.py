@@ -49,6 +49,8 @@ _ASKING = word_set(
     "get read load fetch find lookup has is list delete remove describe parse decode generate request resolve access "
     "retrieve require required need missing forgot show prompt ask input label use from import export print log"
 )
+# What a module or an object with such a name is asked for: `pwd.getpwnam("nobody")`.
+_READING = word_set("get getpwnam getpwuid getspnam getgrnam has find lookup")
 # What is done to any text, and what a test says when it has passed.
 _OF_TEXTS = word_set("encode decode split join strip lstrip rstrip")
 _MIXED = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9!@#$%^&*+]*[0-9!@#$%^&*+])")
@@ -69,6 +71,9 @@ def find_arguments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         verdict, words = judge(find[1]), split_words(find[1])
         literal = read_literal(text, find.span(3)[0])
         if find[2] == "{" and literal and text[literal.end + 1 : literal.end + 2] != "}":
+            continue
+        method = split_words(find[1].rpartition(".")[2])[:1]
+        if literal and text.startswith(")", literal.end + 1) and not _READING.isdisjoint(method):
             continue
         if literal and verdict.mark and words and words[0] not in _ASKING and words[-1] not in _OF_TEXTS:
             # Behind a service and a user, or an address: `keyring.set_password("service", "user", "value")`.

@@ -94,6 +94,8 @@ _FIRST_WORD = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9])(?!\w+://|[\w./-]+\.[a-z]{1,
 
 # What only noise of such a length is taken for, where nothing but a blank stands between.
 _KEYS, SHORTEST_KEY = frozenset({"API_KEY", "ACCESS_KEY", "SECRET"}), 20
+# What stands between two strings begins so, `{token:"token ",keyword:"keyword"}`.
+_BETWEEN = frozenset(",;:)]}")
 
 
 def find_told(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -140,6 +142,8 @@ def find_spoken(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         is_long = literal and literal.quoted and (literal.telling or len(literal.text) >= LONG_WORD)
         if literal and is_long and not literal.is_placeholder:
             asked = literal.text.rstrip()
+            if asked[:1] in _BETWEEN and not any(map(str.isdigit, asked)):
+                continue
             if asked[-1:] in (":", "?", ">") and judge(asked[:-1]).mark:
                 continue  # what is typed is asked for: `(read-passwd "Password: ")`
             yield SecretSpan(literal.start, literal.end, judge(find[1]).mark or "PASSWORD")

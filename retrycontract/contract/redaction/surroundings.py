@@ -17,7 +17,10 @@ _HEADER = Head(
     r"|bot|pat|ghost)[ \t:]+)?)"
     r"([^\s\"'`<>(),;][^\s\"'`<>]*)"
 )
-_CALLED = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*\(|(?:self|this|cls)\.[a-z_.]+[,;)\s]*\Z|(?:[\w.]+\.)?[A-Z][A-Za-z]+\[")
+_CALLED = re.compile(
+    r"[A-Za-z_]\w*(?:\.\w+|\[\w*\])*(?:\(|\[\Z)|(?:self|this|cls)\.[a-z_.]+[,;)\s]*\Z|(?:[\w.]+\.)?[A-Z][A-Za-z]+\["
+)
+_HEADER_NAME = re.compile(r"[A-Za-z]+(?:-[A-Za-z]+)+")  # the next one of a list
 _BEARER = Head(r"(?i)\b(bearer|flyv1|token)[ \t]+([A-Za-z0-9][\w.~+/=-]{7,})")
 _BASIC = Head(r"(?i)\bbasic[ \t]+([A-Za-z0-9+/_-]{8,}={0,2})")
 _COOKIE = Head(
@@ -90,7 +93,8 @@ def find_authorizations(text: str, allowance: Allowance) -> Iterator[SecretSpan]
             continue
         if not find[1] and _CALLED.match(literal.text):  # `authorization = request.headers.get(…)`
             continue
-        if certain and not literal.is_placeholder:
+        is_header = text[find.span(0)[0] : literal.start].rstrip()[-1:] == "," and _HEADER_NAME.fullmatch(literal.text)
+        if certain and not is_header and not literal.is_placeholder:
             yield SecretSpan(literal.start, literal.end, "AUTHORIZATION")
 
 

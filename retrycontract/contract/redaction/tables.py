@@ -65,6 +65,7 @@ _MILD = ("SESSION", "TOKEN", "COOKIE", "CREDENTIAL", "AUTHORIZATION")
 # Numbers, shares, versions, dates and times; a reference to a safe.
 _PLAIN = re.compile(r"[-+0-9.,:%/ ]+(?:[TZ][0-9:.Z+-]*)?|[0-9]+/[a-z]+|op://.*")
 _TYPE = re.compile(r"\w+\([0-9, ]*\)|(?i:(?:var)?char|int|float|utf)\d*(?:mb\d)?")
+_VARIABLE_OR_OPTION = re.compile(r"[A-Z]+(?:_[A-Z]+)+|--?[a-z]+(?:-[a-z]+)*")
 _NO_CODE, _NO_PAIR = frozenset("|(=`"), frozenset(f"( {FOREIGN}")
 
 Cells = Sequence[tuple[str, int]]  # what stands in each, and where that begins in its line
@@ -278,7 +279,8 @@ def _beside_name(start: int, line: str, allowance: Allowance) -> Iterator[Secret
         return
     cells = _between(sign, line, is_framed=is_framed)
     for (name, _), value in pairwise(cells) if is_framed or len(cells) == 2 else ():
-        if verdict := _secret_columns([name.strip(_DRESS)]).get(0):
+        is_selector = "{" in name or name.lstrip()[:1] == "."  # `.token.keyword,.token.tag{color:#fff}`
+        if not is_selector and (verdict := _secret_columns([name.strip(_DRESS)]).get(0)):
             if span := _value(value, start, _Column.of(name.strip(_DRESS), verdict, is_data=False), allowance):
                 yield span
             return
@@ -305,6 +307,8 @@ def _value(cell: tuple[str, int], start: int, column: _Column, allowance: Allowa
     text = bare.rstrip(_DRESS).rstrip(_CLOSING).rstrip(_DRESS)
     if len(text) < SHORTEST_VALUE or (column.is_strict and _is_ordinary(text)):
         return None
+    if not column.is_data and _VARIABLE_OR_OPTION.fullmatch(text) and _VARIABLE_OR_OPTION.fullmatch(column.beside.name):
+        return None  # in the row below, not below a heading
     mark, place = column.verdict.mark or "", start + at + len(written) - len(bare)
     if mark in _CERTAIN and (made := read_generated(bare, 0)):
         allowance.spend(place)

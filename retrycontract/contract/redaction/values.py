@@ -98,15 +98,20 @@ def read_block(text: str, position: int) -> Literal | None:
     return Literal(text[start:end].rstrip(), start, start + len(text[start:end].rstrip()), quoted=True)
 
 
+_NAMES = re.compile(r"[ \t]*=>")
+
+
 def read_list(text: str, position: int) -> Iterator[Literal]:
     """Read the quoted strings of a list whose bracket opens just before the position."""
     for _ in range(MOST_LISTED):
         literal = read_literal(text, position)
         if literal is None or not literal.quoted:
             return
+        after = literal.end + 1 + (text[literal.end : literal.end + 1] == "\\")
+        if _NAMES.match(text, after):  # a list of PHP whose items have names
+            return
         if literal.text and not literal.is_placeholder and not literal.text.startswith("[REDACTED: "):
             yield literal
-        after = literal.end + 1 + (text[literal.end : literal.end + 1] == "\\")
         if text[after : after + 1] != ",":
             return
         position = after + 1
