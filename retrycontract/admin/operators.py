@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.auth.admin import UserAdmin
-from django.contrib.auth.forms import AdminUserCreationForm
+from django.contrib.auth.forms import AdminPasswordChangeForm, AdminUserCreationForm
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group, User
+from django.core.validators import MaxLengthValidator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -31,8 +36,10 @@ from retrycontract.usecases.people.log_in import free_operator, take_factor_away
 
 if TYPE_CHECKING:
     _NewUser = AdminUserCreationForm[User]
+    _NewPassword = AdminPasswordChangeForm[User]
+    _Form = forms.Form
 else:
-    _NewUser = AdminUserCreationForm
+    _NewUser, _NewPassword, _Form = AdminUserCreationForm, AdminPasswordChangeForm, object
 
 ROLES = [(role.value, role.value.capitalize()) for role in Role]
 CHANGEABLE = ("username", "first_name", "last_name", "email", "is_active")
@@ -40,7 +47,46 @@ CHANGEABLE = ("username", "first_name", "last_name", "email", "is_active")
 admin.site.unregister([User, Group])
 
 
-class NewOperatorForm(_NewUser):
+MAX_PASSWORD: Final = 1_000  # characters; what is longer is compared with one's names for a second
+_hash_of_password: ContextVar[str] = ContextVar("hash_of_password")
+
+
+@contextmanager
+def hashed_before_writing(request: HttpRequest) -> Iterator[None]:
+    """Make the hash of a new password before our turn to write: for half a second nobody else could."""
+    given = request.POST.get("password1", "")
+    token = _hash_of_password.set(make_password(given) if 0 < len(given) <= MAX_PASSWORD else "")
+    try:
+        with among_writers(request):
+            yield
+    finally:
+        _hash_of_password.reset(token)
+
+
+class HashedBefore(_Form):
+    """Store the hash that was made before the form had its turn to write."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("password1", "password2"):
+            self.fields[name].validators.append(MaxLengthValidator(MAX_PASSWORD))
+
+    def set_password_and_save(self, user: User, commit: bool = True, **_: Any) -> User:
+        """Do as Django does, without its own hash."""
+        if self.cleaned_data["set_usable_password"]:
+            user.password = _hash_of_password.get()
+        else:
+            user.set_unusable_password()
+        if commit:
+            user.save()
+        return user
+
+
+class NewPasswordForm(HashedBefore, _NewPassword):
+    """Ask for a new password."""
+
+
+class NewOperatorForm(HashedBefore, _NewUser):
     """Ask for name, password and role."""
 
     role = forms.ChoiceField(choices=ROLES, initial=Role.OPERATOR.value)
@@ -91,7 +137,7 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
     """Let operators in, change them, switch them off; history names them, so they are never deleted."""
 
     form = OperatorForm
-    add_form = NewOperatorForm
+    add_form, change_password_form = NewOperatorForm, NewPasswordForm
     list_display = ("username", "email", "shown_role", "is_active", "last_login")
     list_filter = (RoleFilter, "is_active")
     search_fields = ("username", "email", "first_name", "last_name")
@@ -145,12 +191,12 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
 
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Take our place among the writers first, as every form does."""
-        with among_writers(request):
+        with hashed_before_writing(request):
             return super().add_view(request, *args, **kwargs)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002 - Django's signature
         """Set a new password, in one transaction with its event."""
-        with among_writers(request):
+        with hashed_before_writing(request):
             return super().user_change_password(request, id, form_url)
 
     def log_change(self, request: HttpRequest, obj: User, message: Any) -> Any:

@@ -9,7 +9,8 @@ from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.models import User
@@ -39,6 +40,7 @@ else:
 MAX_SHOWN = 20_000  # characters of one value; more than anybody reads
 MAX_LINE = 200  # characters of one value in a list
 MAX_COUNTED = 5_000  # rows: a list of more says so much, and no page after it is offered
+MOST_WORDS, LONGEST_KEY = 20, 18  # of a search; digits of a row's key
 NOTHING = "–"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
 
@@ -88,6 +90,23 @@ class Page(_Admin):
         """Leave what is long in the database."""
         related = self.list_select_related if isinstance(self.list_select_related, tuple) else ()
         return without_long_values(super().get_queryset(request), *related, but=self.read_at_once)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Search for so many words: each has a condition for each column, and a database takes a thousand."""
+        words = search_term.split()
+        if len(words) > MOST_WORDS:
+            self.message_user(request, f"Only the first {MOST_WORDS} words were searched for.", messages.WARNING)
+        return super().get_search_results(request, queryset, " ".join(words[:MOST_WORDS]))
+
+    def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:  # type: ignore[override]
+        """Refuse what names no row; Django asks the database for it."""
+        ticked = request.POST.getlist(ACTION_CHECKBOX_NAME)
+        if all(each.isascii() and each.isdigit() and len(each) <= LONGEST_KEY for each in ticked):
+            return super().response_action(request, queryset)
+        self.message_user(request, "Nothing was done: what was ticked is no row of this list.", messages.ERROR)
+        return HttpResponseRedirect(request.get_full_path())
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Show the page to whoever may use the site."""

@@ -42,6 +42,7 @@ LINGER_SECONDS: Final = 2.0
 # for so many times as long.
 DEAR_SECONDS, DEAR_TIMES = 0.02, 200
 MOST_REMEMBERED: Final = 1_000  # keys
+LOGIN_BYTES: Final = 65_536  # of a form that anybody may send: to read two megabytes of escapes takes 0.3 s
 # Responses that never have a body; a length on them would describe another response.
 BODILESS: Final = frozenset({204, 304})
 SAFE: Final = frozenset({"GET", "HEAD"})
@@ -197,8 +198,7 @@ class WsgiBridge:
 
     async def ask(self, scope: Scope, body: bytes) -> Response:
         """Run the application for one request and give its whole response; what it raises becomes a 500."""
-        is_login = scope["method"] == "POST" and _path(scope).endswith(b"/login/")
-        pool, turn = self._logins if is_login else self._pages, ""
+        pool, turn = self._logins if _is_login(scope) else self._pages, ""
         if self.is_api(scope):
             request = scope["method"], _path(scope), len(body)
             turn = self._turn_of(*request)
@@ -240,9 +240,10 @@ class WsgiBridge:
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
+        limit = min(LOGIN_BYTES, self._limit) if _is_login(scope) else self._limit
         declared = dict(scope["headers"]).get(b"content-length", b"")
-        if declared.isdigit() and int(declared[:18]) > self._limit:  # Python refuses to read endless numbers
-            raise BodyTooLargeError(self._limit)
+        if declared.isdigit() and int(declared[:18]) > limit:  # Python refuses to read endless numbers
+            raise BodyTooLargeError(limit)
         body = bytearray()
         more = True
         while more:
@@ -250,8 +251,8 @@ class WsgiBridge:
             if message["type"] == "http.disconnect":
                 raise ClientLeftError
             body += message.get("body", b"")
-            if len(body) > self._limit:
-                raise BodyTooLargeError(self._limit)
+            if len(body) > limit:
+                raise BodyTooLargeError(limit)
             more = message.get("more_body", False)
         return bytes(body)
 
@@ -277,6 +278,10 @@ class WsgiBridge:
             return _response(status, b"text/plain; charset=utf-8", f"{problem['detail']}\n".encode())
         document = {"type": f"urn:retrycontract:problem:{code}", "status": status, "code": code, **problem}
         return _response(status, b"application/problem+json", json.dumps(document).encode())
+
+
+def _is_login(scope: Scope) -> bool:
+    return scope["method"] == "POST" and _path(scope).endswith(b"/login/")
 
 
 def _key(scope: Scope) -> bytes:

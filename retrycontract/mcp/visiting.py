@@ -271,7 +271,7 @@ async def read_body(receive: Any, limit: int, seconds: float) -> bytes:
                 body += piece
             elif not more or size > limit * MOST_DRAINED:
                 # Read to its end before: a client that is still sending would not see the answer.
-                raise NoPayloadError(413, f"A request may have {limit} bytes.")
+                raise NoPayloadError(413, f"A request may have {limit} bytes: send less in one.")
     if patience.cancelled_caught:
         raise NoPayloadError(408, f"The request did not arrive within {seconds:g} seconds.")
     if wait := seconds_overdrawn(body):

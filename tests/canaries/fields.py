@@ -140,6 +140,8 @@ FORMS: Final[dict[str, str]] = {
     "LoginForm.code": "a code",
     "LoginForm.password": "a password",
     "LoginForm.username": "a user's name",
+    "NewPasswordForm.password1": "a password",
+    "NewPasswordForm.password2": "a password",
     "NewOperatorForm.password1": "a password",
     "NewOperatorForm.password2": "a password",
     "NewOperatorForm.username": "an operator's name",

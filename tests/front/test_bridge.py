@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from retrycontract.front.bridge import DEAR_SECONDS, Message, WsgiBridge
+from retrycontract.front.bridge import DEAR_SECONDS, LOGIN_BYTES, Message, WsgiBridge
 from tests.front.bridge_desk import LIMIT, Desk, exchange
 from tests.front.bridge_desk import desk as desk
 from tests.front.bridge_desk import port as port
@@ -96,20 +96,22 @@ def test_a_page_refuses_a_large_body_in_plain_text(port: int, desk: Desk) -> Non
 
 
 def test_who_sends_too_large_a_form_reads_a_page_and_an_agent_its_problem() -> None:
-    def answer(path: str) -> tuple[int, bytes, bytes]:
-        sent, scope = Sent(), http_scope(path, method="POST", headers=((b"content-length", b"1001"),))
+    def answer(path: str, limit: int = LIMIT) -> tuple[int, bytes, bytes]:
+        sent, scope = Sent(), http_scope(path, method="POST", headers=((b"content-length", b"%d" % (limit + 1)),))
         left: list[Message] = [{"type": "http.disconnect"}]
 
         async def receive() -> Message:
             return left[0]
 
-        bridge = WsgiBridge(Desk(), max_body_bytes=LIMIT, too_large_page=lambda limit: f"<h1>{limit}</h1>")
+        bridge = WsgiBridge(Desk(), max_body_bytes=max(LIMIT, limit), too_large_page=lambda limit: f"<h1>{limit}</h1>")
         asyncio.run(bridge(scope, receive, sent))
         bridge.close()
         return sent.status, dict(sent.messages[0]["headers"])[b"content-type"], sent.messages[1]["body"]
 
     assert answer("/calls/x/answer") == (413, b"text/html; charset=utf-8", b"<h1>1000</h1>")
     assert answer("/api/v1/calls")[:2] == (413, b"application/problem+json")
+    # What anybody may send is read to the end of no more than a name and a password.
+    assert answer("/login/", 2 * LOGIN_BYTES) == (413, b"text/html; charset=utf-8", b"<h1>%d</h1>" % LOGIN_BYTES)
 
 
 def test_a_chunked_body_without_end_is_cut_off(port: int, desk: Desk) -> None:

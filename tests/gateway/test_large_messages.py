@@ -17,6 +17,7 @@ from retrycontract.mcp.messages import (
     read_line,
     read_payload,
 )
+from retrycontract.mcp.readable import RefusedMessageError, readable
 
 MANY: dict[str, str] = {
     "lists": json.dumps({"a": [[]] * 200_000}),
@@ -68,6 +69,23 @@ def test_its_values_are_not_made(written: Any) -> None:
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+    assert most < 8 * len(text), "half a million lists take thirty times as much as their text"
+
+
+@pytest.mark.parametrize("id_", ["7", '"seven"', "{}"])
+def test_a_message_with_many_values_beside_its_arguments_is_refused_under_its_id_and_none_is_made(id_: str) -> None:
+    many = json.dumps([[]] * 500_000)
+    text = f'{{"jsonrpc": "2.0", "id": {id_}, "method": "tools/list", "params": {{"_meta": {{"a": {many}}}}}}}'
+    tracemalloc.start()
+    try:
+        with pytest.raises(RefusedMessageError) as refused:
+            readable(text)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    answer = json.loads(refused.value.answer.text)
+    assert (answer["id"], answer["error"]["code"]) == (None if id_ == "{}" else json.loads(id_), -32600)
+    assert "more than 50,000 values beside a call's arguments: send fewer" in answer["error"]["message"]
     assert most < 8 * len(text), "half a million lists take thirty times as much as their text"
 
 
