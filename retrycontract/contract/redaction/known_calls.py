@@ -46,7 +46,9 @@ _TAKEN = (
     Head(rf"(?i)\b{_FIRST}(?:\(\s*|[ \t]+)({_QUOTE})|({_QUOTE})[^\"'`\n]{{6,80}}[\"']\.toCharArray\(\)"),
     Head(r"(?i)\b(?:btoa|b64encode)\(\s*b?([\"'])[^\"':\n]{1,60}:[^\"'\n]"),
 )
-_COMPARED = Head(rf"(?i)([\"'])[^\"'`\n]+[\"'][ \t]*[=!]==?[ \t]*(?:[\w$]+\.)*({SECRET_NAME})")
+_COMPARED = Head(
+    rf"(?i)([\"'])[^\"'`\n]+[\"'](?:[ \t]*[=!]==?[ \t]*|\.eq\w*\??\(|\)\.when\([\w.]+\)\.)(?:[\w$]+\.)*({SECRET_NAME})"
+)
 SHORTEST = 6
 _PASSWORDS = frozenset({"PASSWORD", "SECRET"})
 

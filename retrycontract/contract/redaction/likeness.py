@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from retrycontract.contract.redaction.commands import METHOD
 from retrycontract.contract.redaction.detectors import Allowance, SecretSpan, has_digit
-from retrycontract.contract.redaction.field_names import is_telling_key, judge
+from retrycontract.contract.redaction.field_names import is_secret_name, is_telling_key, judge
 from retrycontract.contract.redaction.literals import Literal, is_quoted_secret
 
 SHORTEST = 6
@@ -72,3 +72,20 @@ def is_mixed(literal: Literal) -> bool:
     if not SHORTEST_MIXED <= len(text) <= LONGEST_SAID or METHOD.match(text) or _WRITTEN.search(text) or "://" in text:
         return False
     return not literal.is_placeholder and has_digit(text) and any(c.isalpha() for c in text)
+
+
+_KEYS = frozenset({"API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "TOKEN"})
+SHORTEST_KEY = 8
+
+
+def is_tied(literal: Literal, mark: str) -> bool:
+    """Say whether a string that program text ties to a name, as with a comparison, looks like a secret."""
+    text = literal.text
+    if not literal.quoted or " " in text or literal.is_placeholder or literal.is_word_of_code or is_secret_name(text):
+        return False
+    if is_certain(literal, mark):
+        return True
+    is_key = mark in _KEYS and len(text) >= SHORTEST_KEY and literal.telling and has_digit(text)
+    return (
+        is_key and is_quoted_secret(literal, mark) and not (METHOD.match(text) or _WRITTEN.search(text) or "/" in text)
+    )

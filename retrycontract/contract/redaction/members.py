@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ from retrycontract.contract.redaction.field_names import judge, split_words
 from retrycontract.contract.redaction.foreign import items_of, without_marks
 from retrycontract.contract.redaction.likeness import is_certain
 from retrycontract.contract.redaction.literals import Literal
+from retrycontract.contract.redaction.rows import MOST_COLUMNS, bound_names
 
 # The member that names, and the members that then hold the secret; all are compared in small letters.
 NAMING = ("name", "key", "field", "header", "variable", "var", "env", "param", "parameter", "property", "attribute",
@@ -40,17 +40,11 @@ COLUMNS = ("columns", "fields", "headers", "header", "cols", "column_names", "ke
 _ROWS = ("values", "rows", "row", "data", "params", "parameters", "records", "body")
 QUERIES = ("sql", "query", "statement", "text")
 _BOUND = ("parameters", "params", "args", "values", "bindings", "arguments")
-PLACE = r"(?:\$[0-9]{1,3}|\?|%s)"
-_BINDING = re.compile(rf"([\w.\"`\[\]]{{1,80}})\s*=\s*({PLACE})|({PLACE})")
-_INSERT = re.compile(
-    rf"\(([\w\s,\"`\[\]]{{1,2000}})\)\s*values\s*\(\s*({PLACE}(?:\s*,\s*{PLACE})*)\s*\)", re.IGNORECASE
-)
 # What is asked for, and the answer; a file named for a secret; a command that reads a password: one word each.
 PROMPTS, _ANSWERS = ("prompt", "expect"), ("response", "send", "answer", "reply", "input", "text", "value")
 FILES, _CONTENTS = ("path", "file_path", "filepath", "filename", "file"), ("content", "contents", "text", "data")
 _RUN, _INPUTS = ("command", "cmd"), ("stdin", "input")
 LONGEST_QUERY = 10_000
-MOST_COLUMNS = 1_000
 MOST_WORDS = 4
 
 
@@ -166,7 +160,7 @@ def _columns_of(members: dict[Any, Any], folded: dict[str, Any]) -> Iterator[tup
     for naming in (name for name in QUERIES if name in folded):
         query = dict.get(members, folded[naming])
         if type(query) is str and any(key in folded for key in _BOUND):
-            yield from _marked(folded, _BOUND, naming, _bound_names(query[:LONGEST_QUERY]))
+            yield from _marked(folded, _BOUND, naming, bound_names(query[:LONGEST_QUERY]))
 
 
 def _name_of(column: Any) -> str:
@@ -198,20 +192,3 @@ def headed_columns(items: list[Any]) -> tuple[str | None, ...]:
     )
     marks = tuple(mark if mark in CHANGEABLE else None for mark in named)
     return marks if any(marks) else ()
-
-
-def _bound_names(query: str) -> list[str]:
-    """Give of each value that a statement takes the column that it is for, as far as that can be told."""
-    names: dict[int, str] = {}
-    for insert in _INSERT.finditer(query):
-        columns = [column.strip() for column in insert[1].split(",")]
-        before = len(re.findall(r"\?|%s", query[: insert.start(2)]))
-        for at, (column, place) in enumerate(zip(columns, insert[2].split(","), strict=False)):
-            number = place.strip()
-            names[int(number[1:]) - 1 if number.startswith("$") else before + at] = column
-    for count, match in enumerate(_BINDING.finditer(query)):
-        place = match[2] or match[3]
-        at = int(place[1:]) - 1 if place.startswith("$") else count
-        if match[1]:
-            names[at] = match[1]
-    return [names.get(at, "") for at in range(max(names, default=-1) + 1)] if len(names) <= MOST_COLUMNS else []

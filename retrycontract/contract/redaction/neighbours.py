@@ -19,13 +19,13 @@ from retrycontract.contract.redaction.members import (
     LONGEST_COLUMN,
     MANIFEST,
     NAMING,
-    PLACE,
     POINTING,
     PROMPTS,
     QUERIES,
     TYPED_SECRETS,
     paired_values,
 )
+from retrycontract.contract.redaction.rows import PLACE
 from retrycontract.contract.redaction.values import QUOTES, closing_quote, read_list
 
 # A name of a secret before what holds others; one member that names another. Both in JSON that was not read as such:

@@ -11,7 +11,6 @@ from retrycontract.contract.redaction.detectors import (
     Finder,
     Head,
     SecretSpan,
-    has_digit,
     loosened,
 )
 from retrycontract.contract.redaction.field_names import (
@@ -22,6 +21,7 @@ from retrycontract.contract.redaction.field_names import (
     split_words,
     word_set,
 )
+from retrycontract.contract.redaction.likeness import is_tied
 from retrycontract.contract.redaction.literals import Literal, is_quoted_secret
 from retrycontract.contract.redaction.values import read_list, read_literal
 
@@ -42,7 +42,8 @@ _TAKEN_INSTEAD = Head(
 _RETURNED = Head(
     rf"(?i)({SECRET_NAME})(?:\([^()\n]*\)[^\n;\"'`]*?(?:[{{:=>][ \t]*\r?\n)?[ \t]*"
     r"(?:\breturn[ \t(]*|=>?[ \t]*|\{[ \t]*)"
-    rf"|[ \t]*=[ \t]*\(\w*\)[ \t]*=>[ \t]*(?:\{{\s*return[ \t]*)?)({_QUOTE})[^\"'`\s]"
+    r"|[\"']?[ \t]*[:=][ \t]*(?:(?:async[ \t]*)?\([^()\n]*\)[^\n;\"'`=]*=>[ \t]*(?:\{\s*return[ \t]*)?"
+    rf"|lambda\b[^:\n]*:[ \t]*))({_QUOTE})[^\"'`\s]"
 )
 # A call that begins so asks for a secret by its name; what it is given is no secret.
 _ASKING = word_set(
@@ -116,7 +117,7 @@ def find_returned(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `def get_password(): return "value"`."""
     for find in _RETURNED.telling(text, allowance):
         verdict, literal = judge(find[1]), read_literal(text, find.span(2)[0])
-        if verdict.mark and literal and _is_argument(literal, verdict) and has_digit(literal.text):
+        if verdict.mark and literal and is_tied(literal, verdict.mark):
             yield SecretSpan(literal.start, literal.end, verdict.mark)
 
 

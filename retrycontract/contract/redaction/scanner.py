@@ -10,6 +10,7 @@ from itertools import accumulate, chain, pairwise
 
 from retrycontract.contract.redaction import (
     assignments,
+    checks,
     commands,
     file_forms,
     known_calls,
@@ -17,6 +18,7 @@ from retrycontract.contract.redaction import (
     pairs,
     places,
     program_text,
+    rows,
     sentences,
     surroundings,
     tables,
@@ -69,7 +71,7 @@ MOST_DECODED = 2
 
 _DATA_URL = Head(r"(?i)\bdata:[\w.+/;=-]*;base64,([A-Za-z0-9+/_-]{20,}={0,2})")
 _READERS = (assignments, pairs, neighbours, sentences, file_forms, surroundings, program_text, known_calls, places,
-            tables)  # fmt: skip
+            tables, rows, checks)  # fmt: skip
 CONTEXT = (*(finder for each in _READERS for finder in each.FINDERS), *commands.COMMAND_FINDERS, MANIFESTS)
 
 # By scanner, text, and whether what is merely random goes, too: how the longer texts of one check were redacted.
