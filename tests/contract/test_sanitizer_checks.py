@@ -19,7 +19,7 @@ TELLING = [
     'cur.execute(\n    "INSERT INTO users (name, password) "\n    "VALUES (%s, %s)",\n    ("ana", "§"),\n)',
     "cur.execute('''\n  INSERT INTO users (name, password)\n  VALUES (%s, digest(%s))\n''', ['ana', '§'])",
     'sql = "UPDATE users SET password = %s WHERE name = %s"\ncur.execute(sql, ("§", "ana"))',
-    'ps = c.prepareStatement("INSERT INTO u (name, password) VALUES (?, ?)"); ps.setString(1, "ana"); ps.setString(2, "§");',
+    'ps = c.prepareStatement("INSERT INTO u (id, password) VALUES (?, ?)"); s.setString(1, "a"); s.setString(2, "§");',
     'jdbcTemplate.update("UPDATE users SET password = ? WHERE id = ?", "§", 1);',
     'jdbcTemplate.update("UPDATE users SET password = ? WHERE id = ?", new Object[]{"§", 1});',
     'sqlx::query("INSERT INTO users (name, password) VALUES ($1, $2)").bind("ana").bind("§")',

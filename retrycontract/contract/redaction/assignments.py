@@ -87,6 +87,12 @@ def find_assignments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             continue
         if name.casefold() == "pass" and (before := _WORD_BEFORE.search(text, max(start - LONGEST_NAME, 0), start)):
             verdict = NameVerdict() if before[1] == "---" else judge(f"{before[1]}_{name}")
+        if (
+            verdict.weak
+            and text[start - 1 : start] == ":"
+            and (section := _SECTION.search(text, max(start - 60, 0), start))
+        ):
+            verdict = judge(f"{section[1]}_{name}")
         is_longer, operator = end - start - len(name) > 3, find[3]  # than a sign between two blanks
         if text[end - 1] == "=" and (is_longer or "," in text[max(start - 2, 0) : start]):
             targets = read_targets(text, start, end, operator)
@@ -178,6 +184,7 @@ def _is_verb(text: str, find: Found) -> bool:
 _OF_CHALLENGE = word_set("realm scope error error_description error_uri resource_metadata")  # to the browser
 # The word before another one, and what begins a test that passed.
 _WORD_BEFORE = re.compile(r"([A-Za-z]+|---) \Z")
+_SECTION = re.compile(r"[\"']([\w:]+):\Z")  # `"Jwt:Key"`
 _PLAIN = frozenset({"=", "==", ":=", "!=", "=>"})
 _SETTING = frozenset({"=", ":"})
 # The last name before the sign of an assignment.
@@ -211,7 +218,10 @@ def _assigned(
         text, end, in_query=text[start - 1 : start] in ("?", "&", "#"), within=LONGEST_SAID if said else None
     )
     is_selector = closers.strip() not in BARE_SELECTED or text[start - 1 : start] == "="
-    if literal and operator == "," and not (is_selector and _between_quotes(text, find, literal, verdict.mark)):
+    is_option = operator == "," and name[0] == "-" and literal and literal.quoted
+    if literal and is_option and (literal.text[:1] == "-" or is_secret_name(literal.text)):
+        literal = read_default(text, end)  # behind other names of the same option
+    elif literal and operator == "," and not (is_selector and _between_quotes(text, find, literal, verdict.mark)):
         literal = _given(text, find, literal, verdict.mark)
     if literal is None or (operator == ":" and literal.quoted and _opens_block(text, find, literal)):
         return
@@ -315,9 +325,9 @@ _NO_TYPE = re.compile(r"([?!]?:)[ \t]*(\w+)=+\Z")
 # A comma between what is given to one of these stands for an assignment.
 _GIVING = word_set(
     "set put add append define register store save insert update send fill type with replace export env environment "
-    "header putenv setenv setitem setproperty default setq setx def defvar defparameter defconstant"
+    "header putenv setenv setitem setattr setdefault setproperty default setq setx def defvar defparameter defconstant"
 )
-_GIVEN_TO = re.compile(r"([\w-]{2,40})(?:\(\s{0,8}|[ \t]{1,4})[\"'`]?[#.]?\Z|\{\s{0,8}[\"']\Z")
+_GIVEN_TO = re.compile(r"([\w-]{2,40})(?:\(\s{0,8}(?:[\w.]{1,30},\s?)?|[ \t]{1,4})[\"'`]?[#.]?\Z|\{\s{0,8}[\"']\Z")
 
 
 def _given(text: str, find: Found, literal: Literal, mark: str | None) -> Literal | None:

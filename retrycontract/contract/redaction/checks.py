@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
-from retrycontract.contract.redaction.field_names import NAME_WORDS, judge
+from retrycontract.contract.redaction.field_names import judge
 from retrycontract.contract.redaction.likeness import PASSWORDS, is_tied
 from retrycontract.contract.redaction.literals import Literal
-from retrycontract.contract.redaction.rows import read_items, string_at
+from retrycontract.contract.redaction.rows import WORDS_OF_MEMBERS, read_items, string_at
 from retrycontract.contract.redaction.values import read_list, read_literal
 
 _QUOTE = r"[bBrRuU@$]{0,2}[\"'`]"
-_NAME = rf"(?:{NAME_WORDS})\w*"
+# What names of members and functions have: with all that names may have RE2 would take many more states.
+_NAME = rf"(?:{WORDS_OF_MEMBERS})\w*"
 _WRAPPED = r"(?:\[\]byte|Buffer\.from|String::from|Some|Ok|Optional\.of|new\s+String)"
 _SAYING = (
     r"(?:(?:to|should)[._]?(?:strict_?|deep_?|be_?)*(?:be|equal|eql?|match|contain|have_?value|have_?text)(?:_?to|\(\)\.be)?"
-    r"|(?:is_?|contains_?)?(?:equal|eql)s?_?(?:to|ignoring_?case|ignore_?case)?\??|is|contains|includes|be|starts_?with"
-    r"|(?:then|and|will)_?(?:return|answer)|returns?(?:_?async)?|mock_?(?:return|resolved)_?value(?:_?once)?|resolves|yields)"
+    r"|(?:is_?)?(?:equal|eql)s?_?(?:to|ignoring_?case|ignore_?case)?\??"
+    r"|(?:then|and|will)_?(?:return|answer)|returns?(?:_?async)?|mock_?(?:return|resolved)_?value(?:_?once)?|resolves|yields|to_?(?:constant_?value|instance))"
 )
 # Behind the name, which is begun at its word, since the states of RE2 add up.
 _SAID = Head(
     rf"(?i){_NAME}[\"'`?!]{{0,2}}(?:\(\))?[\"'`\])}}]*(?:[ \t]\}})?\s*"
     rf"(?:(?:\.(?:not|to|should|deep|and)(?:\(\))?)*\.{_SAYING}\(\s*"
-    r"|\.?[ \t]*(?:to|should)[ \t]+(?:eql?|equal|be)[ \t(]+|[ \t]returns[ \t]+|,\s*(?:is|eq|equal_?to)\(\s*"
-    r"|,\s*return_value\s?=\s?|;[ \t]*\w+[ \t]*[!=]==?[ \t]*"
-    rf"|(?:[ \t]not)?[ \t]in[ \t]+(?:frozenset\(|set\()?([(\[{{])\s*)(?:{_WRAPPED}\(\s*)?{_QUOTE}"
+    r"|\.?[ \t]*(?:to|should)[ \t]+(?:eql?|equal|be)[ \t(]+|[ \t]returns[ \t]+|,\s*equal_?to\(\s*"
+    rf"|,\s*return_value\s?=\s?|\.should\(\)\.be\(\s*)(?:{_WRAPPED}\(\s*)?{_QUOTE}"
+)
+_AMONG = Head(
+    rf"(?i){_NAME}(?:\(\))?\)?(?:,\s*(?:is|eq)\(\s*|;[ \t]*\w+[ \t]*[!=]==?[ \t]*"
+    rf"|(?:[ \t]not)?[ \t]in[ \t]+(?:frozenset\(|set\()?([(\[{{])\s*){_QUOTE}"
 )
 # Both stand in what is given to a call, in either order.
 _COMPARING = Head(
@@ -49,14 +54,18 @@ def _name_around(text: str, start: int) -> str:
     return (before[0] if before else "") + (behind[0] if behind else "")
 
 
-def find_said(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+def find_said(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `expect(user.getPassword()).toBe("…")`, `when(…).thenReturn("…")` and `password in ("…", "…")`."""
-    for find in _SAID.all(text, allowance):
+    for find in head.all(text, allowance):
         mark = judge(_name_around(text, find.span(0)[0])).mark
         if not mark:
             continue
         start = find.span(0)[1] - 1
-        literals = read_list(text, start) if find.span(1) != (-1, -1) else filter(None, [read_literal(text, start)])
+        literals = (
+            read_list(text, start)
+            if head is _AMONG and find.span(1) != (-1, -1)
+            else filter(None, [read_literal(text, start)])
+        )
         for literal in literals:
             if is_tied(literal, mark):
                 allowance.spend(literal.start)
@@ -100,7 +109,7 @@ def find_cases(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
 
 
 FINDERS = (
-    Finder.of(_SAID, find_said),
+    *(Finder.of(head, partial(find_said, head)) for head in (_SAID, _AMONG)),
     Finder.of(_COMPARING, find_compared_in_calls),
     Finder.of(_SWITCH, find_cases),
 )

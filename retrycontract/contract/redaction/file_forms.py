@@ -22,10 +22,10 @@ from retrycontract.contract.redaction.values import read_list, read_literal
 
 # `password:` alone on its line, `[db.password]`: what follows deeper, or up to the next heading, lies in it.
 _HEADING = Head(
-    rf"(?im)(?:^|[\"'])[ \t]*(?:-[ \t]+)?[\"']?({SECRET_NAME})[\"']?:[ \t]*\r?\n"
+    rf"(?im)(?:^|[\"'])[ \t]*(?:[-+>][ \t]+)?[\"']?({SECRET_NAME})[\"']?:[ \t]*\r?\n"
     rf"|(?:^|[\"'])[ \t]*\[+({SECRET_NAME})\]+[ \t]*\r?\n"
 )
-_ENTRY = re.compile(r"[ \t]*(?:-[ \t]+)?(?:[\"']?([\w.@-]{1,80})[\"']?[ \t]*(?::[ \t]+|=[ \t]*)|)(?=[^\s#])")
+_ENTRY = re.compile(r"[ \t]*(?:[-+>][ \t]+)?(?:[\"']?([\w.@-]{1,80})[\"']?[ \t]*(?::[ \t]+|=[ \t]*)|)(?=[^\s#])")
 _ALIAS = Head(rf"(?i)({SECRET_NAME})[\"']?:[ \t]+\*([\w-]+)")
 _ANCHOR = re.compile(r"&([\w-]{1,80})[ \t]+(?=\S)")
 # An element that another one, or its own attribute, names.
@@ -36,6 +36,8 @@ _ELEMENT_PAIR = Head(
     rf"(?i)<[\w:-]*(?:name|key)>\s*({SECRET_NAME})\s*</[^<>]*>\s*(?:<[\w:-]*(?:type|description)>[^<>]*</[^<>]*>\s*)?"
     r"<[\w:-]*(?:value|string)(?:[ \t][^<>]*)?>\s*([^<>\s][^<>]*)</"
 )
+# As Java and Apple write pairs and lists.
+_STRING_PAIR = Head(rf"(?i)<string>\s*({SECRET_NAME})\s*</string>\s*<string>\s*([^<>\s]+)\s*</")
 # The attributes of an element that name and hold, in either order and with others between.
 _NAMING = rf"\s(?:name|key|id|type)=[\"']({SECRET_NAME})[\"']"
 _NAME_THEN_VALUE = Head(rf"(?i)<[\w:.-]+[^<>]*?{_NAMING}[^<>]*?\svalue=[\"']([^\"'<>]+)[\"']")
@@ -55,6 +57,9 @@ _MEMBERS = Head(
     rf"(?i)\b(?:name|key):[ \t]+[\"']?({SECRET_NAME})[\"']?[ \t]*\n(?:[ \t]+[\w-]+:[^\n]*\n){{1,3}}?"
     r"[ \t]+[\"']?value[\"']?:[ \t]+"
 )
+# A validator tells below the name what it was given.
+_REJECTED = Head(rf"(?i)({SECRET_NAME})[ \t]*\r?\n[ \t]+[^\n]*?\binput_value=")
+_PATH = re.compile(r"[\"']?/[\w./-]+[\"']?\s*$", re.MULTILINE)
 _ANSWER = re.compile(r"[ \t]*([^\s\"'`]{6,200})[\"'`}\]]*\s*\Z")
 _SET_PASSWORD = Head(r"(?i)\bset[ \t]+(password)[ \t]+for[ \t]+[^\s=]+[ \t]*(?:=|to)[ \t]*(?:\w+\()?(['\"])")
 _COMPARED = Head(rf"(?i)({SECRET_NAME})[`\"\]]?[ \t]+(?:not[ \t]+)?(?:in[ \t]*\(|i?like[ \t]|<>)[ \t]*(')")
@@ -111,8 +116,8 @@ _ROUTER = Head(
 _FTP = Head(
     r"(?m)\bUSER[ \t]+\S+[ \t]*\r?\n(?:[^\n]*\n){0,2}?[^\n]{0,12}\bPASS[ \t]+(\S+)|^ftp>[ \t]+user[ \t]+\S+[ \t]+(\S+)"
 )
-_ELEMENTS = (_NAMED_ELEMENT, _ELEMENT_PAIR, _NAME_THEN_VALUE, _VALUE_THEN_NAME, _EMPHASIS)
-_APART = (_VALUE_FIRST, _VARIABLE, _COMPLEX_KEY, _MEMBERS, _BRACED)
+_ELEMENTS = (_NAMED_ELEMENT, _ELEMENT_PAIR, _STRING_PAIR, _NAME_THEN_VALUE, _VALUE_THEN_NAME, _EMPHASIS)
+_APART = (_VALUE_FIRST, _VARIABLE, _COMPLEX_KEY, _MEMBERS, _BRACED, _REJECTED)
 _STATEMENTS = (_SET_PASSWORD, _COMPARED, _EXPECTED)
 
 
@@ -139,14 +144,16 @@ def find_below_headings(text: str, allowance: Allowance) -> Iterator[SecretSpan]
             if line and (entry := _ENTRY.match(text, taken, stop)):
                 name = judge(entry[1] or "")
                 literal = read_literal(text, entry.end())
-                is_held = not name.descriptor or entry[1] == "default"
+                is_held = not name.descriptor or (
+                    entry[1].casefold() == "default" and not _PATH.match(text, entry.end())
+                )
                 if literal and is_held and literal.end <= stop and is_certain(literal, name.mark or mark):
                     yield SecretSpan(literal.start, literal.end, name.mark or mark)
             taken = stop
 
 
 def _indent(text: str, start: int) -> int:
-    return len(text[start : start + 200]) - len(text[start : start + 200].lstrip(" \t"))
+    return len(text[start : start + 200]) - len(text[start : start + 200].lstrip(" \t+>"))
 
 
 def find_aliased(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -166,6 +173,8 @@ def find_named_elements(head: Head, text: str, allowance: Allowance) -> Iterator
         literal = Literal(text[start:end].rstrip(" \t\r\n.,;*"), start, end, quoted=True)
         # In program text two underscores begin a name: `#define A_secret __NR_a_secret`.
         if head is _EMPHASIS and text[start - 2 : start] == "__" and judge(literal.text).mark:
+            continue
+        if head is _STRING_PAIR and is_secret_name(literal.text):
             continue
         yield from certain(find[name], literal, start, allowance)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -15,7 +16,7 @@ _STRING = r"(?:[bru]?\"[^\"\n]*\"|[bru]?'[^'\n]*')(?:\.\w+\(\))?"
 # Behind a host and a user, behind a user or a network, behind what is signed; and as the first that is given.
 _THIRD = (
     r"(?:mysqli_connect|mysqli|mysql_(?:real_)?connect|(?:\w+[.:])?connect|DBI->connect|getConnection|PDO|PlainAuth"
-    r"|create_user|create_superuser|FTP|odbc_connect|pg_auth|Minio|Sequelize|newInstance|database|imap_open)"
+    r"|create_user|create_superuser|URL\.create|InfluxDBClient|FTP|odbc_connect|pg_auth|Minio|Sequelize|newInstance|database|imap_open)"
 )
 _SECOND = (
     r"(?:NetworkCredential|NetworkCredential\]::new|PSCredential|WiFi\.begin|HttpBasicAuth|BasicCredentials|Connection"
@@ -24,16 +25,35 @@ _SECOND = (
     r"|X509Certificate2|PasswordSignIn(?:Async)?|algoliasearch|openssl_(?:en|de)crypt|aes_(?:en|de)crypt|authenticate"
     r"|sp_addlogin)"
 )
+_LOGIN = (
+    r"(?:(?:log|sign)_?(?:in|on|up)(?:_?(?:as|with\w*|user|async|request|dto|form))?|(?:auth|user)\w*\.register|httpBasic"
+    r"|auth\(\)\.(?:preemptive\(\)\.)?basic|UsernamePassword\w*|SMTP)"
+)
 _SIGNING = (
-    rf"jwt\.(?:sign|encode|verify|decode)\([^()\n]*?[\w}})]\s*,\s*|(?:createHmac|pbkdf2_hmac)\(\s*{_STRING}\s*,\s*"
+    rf"jwt\.(?:sign|encode|verify|decode)(?:\(|[ \t])[^()\n]*?[\w}})]\s*,\s*"
+    rf"|(?:createHmac|pbkdf2_hmac)\(\s*{_STRING}\s*,\s*"
     rf"|hash_hmac\(\s*{_STRING}\s*,[^,()\n]+,\s*|pgp_sym_(?:en|de)crypt\([^,()\n]+,\s*|(?:CreateAsync)\([^,()\n]+,\s*"
-    rf"|\bClient\(\s*[\"']AC[0-9a-f]{{32}}[\"']\s*,\s*|\bcredentials\((?:\s*{_STRING}\s*,){{3}}\s*"
+    rf"|\b(?:Client|twilio)\(\s*[\"']AC[0-9a-f]{{32}}[\"']\s*,\s*|\bcredentials\((?:\s*{_STRING}\s*,){{3}}\s*"
     rf"|\b(?:remote(?:Secure)?|postgresql|mysql|mongodb)\((?:\s*{_STRING}\s*,){{3,4}}\s*|\bs3\((?:\s*{_STRING}\s*,){{2}}\s*"
+    rf"|\b(?:Strict)?Redis\(\s*{_STRING}(?:\s*,\s*[0-9]+){{2}}\s*,\s*|\bextractall\([^()\n]*,\s*"
+    rf"|\.open\((?:\s*{_STRING}\s*,){{2}}\s*\w+\s*,\s*{_STRING}\s*,\s*"
+    rf"|\bbind\(\s*[\"'](?:cn|uid|dc|ou)=[^\"'\n]*[\"']\s*,\s*|create(?:De)?cipher(?:iv)?\(\s*{_STRING}\s*,\s*"
+    rf"|\bConnection\(\s*\w+\([^()\n]*\)\s*,\s*{_STRING}\s*,\s*"
+    r"|\bsignWith\((?:[\w.]+\s*,\s*)?"
 )
 _FIRST = (
     r"(?:hmac\.new(?:\([\w.]+,\s*\[\]byte)?|SignedString\(\[\]byte|NewCookieStore\(\[\]byte|cookieParser|HMAC(?:256|384|512)"
-    r"|EncodingKey::from_secret|bcrypt|get_password_hash|hash_password|(?:password_?)?encoder\.encode|bcrypt\.hash(?:pw|Sync)?|generate_password_hash|make_password|password_hash|scrypt(?:\.hash|Sync)"
-    r"|pbkdf2(?:Sync)?|PBEKeySpec|SecretKeySpec|(?:jedis|redis|red|conn)[.:]auth|Hash::make|(?:GenerateFromPassword|SymmetricSecurityKey)\([\w\[\].]{0,30}|(?:un)?protect)"
+    r"|EncodingKey::from_secret|bcrypt|get_password_hash|hash_password|(?:password_?)?encoder\.encode"
+    r"|bcrypt\.hash(?:pw|Sync)?|generate_password_hash|make_password|password_hash|scrypt(?:\.hash|Sync)"
+    r"|pbkdf2(?:Sync)?|PBEKeySpec|SecretKeySpec|(?:jedis|redis|red|conn)[.:]auth|Hash::make"
+    r"|(?:GenerateFromPassword|SymmetricSecurityKey)\([\w\[\].]{0,30}|(?:un)?protect)"
+)
+# What is given to a cipher or to what hashes passwords, and opens a document.
+_KEYED = (
+    r"(?:(?:AES|DES3?|ARC[24]|Blowfish|CAST|Salsa20|ChaCha20\w*)\.new|Fernet|AESGCM|SecretBox|hmacShaKeyFor|h?kdf\.derive"
+    r"|(?:[bs]crypt|argon2|pbkdf2)PasswordEncoder(?:\(\w*\))?\.(?:encode|matches)|(?:bcrypt\w*|argon2)\.\w+"
+    r"|hashSync|compareSync|checkpw|password_verify|redis_?client\.auth|unsafePlainText"
+    r"|(?:pdf(?:_?(?:reader|writer))?|reader|doc|document|writer)\.(?:de|en)crypt)"
 )
 _TAKEN = (
     Head(rf"(?i)\b{_THIRD}\(\s*(?:[\w&*.$]+\s*,\s*)?{_STRING}\s*,\s*(?:[0-9]+\s*,\s*)?{_STRING}\s*,\s*({_QUOTE})"),
@@ -44,12 +64,19 @@ _TAKEN = (
     ),
     Head(rf"(?i)\b(?:{_SIGNING})({_QUOTE})"),
     Head(rf"(?i)\b{_FIRST}(?:\(\s*|[ \t]+)({_QUOTE})|({_QUOTE})[^\"'`\n]{{6,80}}[\"']\.toCharArray\(\)"),
+    Head(rf"(?i)\b{_KEYED}\(\s*({_QUOTE})"),
+    Head(rf"(?i)\b{_LOGIN}\(\s*(?:[\w.]+\s*,\s*)?{_STRING}\s*,\s*({_QUOTE})"),
+    Head(
+        rf"(?i)\b(?:authenticate\(({_QUOTE})[^\"'`\n]+[\"']\)"
+        rf"|(?:verify|check\w*)\(\s*({_QUOTE})[^\"'`\n]+[\"']\s*,\s*[&\w.$]*(?:hash|digest)\b)"
+    ),
     Head(r"(?i)\b(?:btoa|b64encode)\(\s*b?([\"'])[^\"':\n]{1,60}:[^\"'\n]"),
 )
 _COMPARED = Head(
     rf"(?i)([\"'])[^\"'`\n]+[\"'](?:[ \t]*[=!]==?[ \t]*|\.eq\w*\??\(|\)\.when\([\w.]+\)\.)(?:[\w$]+\.)*({SECRET_NAME})"
 )
 SHORTEST = 6
+_APP_PASSWORD = re.compile(r"[a-z]{4}(?: [a-z]{4}){3}")  # as Google gives them out
 _PASSWORDS = frozenset({"PASSWORD", "SECRET"})
 
 
@@ -78,6 +105,8 @@ def _is_secret(literal: Literal) -> bool:
     """Say whether a string is written as no word of English and no name is."""
     if literal.is_placeholder or is_secret_name(literal.text) or len(literal.text) < SHORTEST:
         return False
+    if _APP_PASSWORD.fullmatch(literal.text):
+        return True
     return literal.telling and has_digit(literal.text) and is_quoted_secret(literal, "PASSWORD")
 
 

@@ -25,6 +25,13 @@ _SHOUTED = re.compile(r"(?=[^\s]*[a-z])[A-Z][A-Za-z]{3,20}[0-9]{2,6}!{1,3}(?:[.,
 _WRITTEN = re.compile(r"[\"'`=<>(){}\[\],;|\\]|^[:/-]")
 
 
+def mark_of(name: str, literal: Literal) -> str | None:
+    """Judge a name, and `clave` by its value."""
+    mark = judge(name).mark
+    is_password = mark is None and name.casefold().endswith(("clave", "chave")) and literal.is_signed
+    return "PASSWORD" if is_password else mark
+
+
 def is_certain(literal: Literal, mark: str) -> bool:
     """Say whether a value that stands some way from its name looks like a secret by itself, too."""
     text = literal.text
@@ -40,11 +47,11 @@ def is_certain(literal: Literal, mark: str) -> bool:
 
 def certain(name: str, literal: Literal | None, at: int, allowance: Allowance) -> Iterator[SecretSpan]:
     """Give the value of a name when it is certain."""
-    mark = judge(name).mark
-    if mark and literal:
-        allowance.spend(at)
+    if literal:
         bare = literal.text if literal.quoted else literal.text.rstrip(ENDS)
         literal = Literal(bare, literal.start, literal.start + len(bare), quoted=literal.quoted)
+    if literal and (mark := mark_of(name, literal)):
+        allowance.spend(at)
         is_long = literal.quoted and mark in PASSWORDS and " " not in bare and len(bare) >= LONG_WORD
         if is_certain(literal, mark) or (is_long and literal.telling and not literal.is_placeholder):
             yield SecretSpan(literal.start, literal.end, mark)

@@ -79,6 +79,9 @@ _SENTENCE_WORDS = word_set(
 _SPEAKING = word_set(
     "required must invalid incorrect characters enter please forgot reset expired missing field wrong password token"
 )
+# Spanish and Portuguese have one word for a key and a password: such a value is a password.
+_KEYS_AND_PASSWORDS = ("clave", "chave")
+_SIGNED = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[\w.-]*[!#$%?^~][\w.!#$%?^~-]*(?<=.{6})")
 _TYPES = word_set("string str number integer boolean object array")
 
 # Below these a word without a digit is an ordinary word.
@@ -140,6 +143,11 @@ class Literal:
         return self.text.isalnum() and not self.text.isalpha() and not self.text.isdigit()
 
     @property
+    def is_signed(self) -> bool:
+        """Say whether letters, a digit and a sign stand in the value as in no name, path or expression."""
+        return bool(_SIGNED.fullmatch(self.text)) and not self.is_placeholder
+
+    @property
     def telling(self) -> bool:
         """Say whether the value is more than one plain word: digits, symbols or inner capitals."""
         return not _WORD.fits(self.text)
@@ -155,6 +163,8 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
         is_magic = NUMBER.fullmatch(text) and beside.name.casefold().endswith(
             "signature"
         )  # the signature of a kind of file
+        if verdict.weak and beside.name.casefold().endswith(_KEYS_AND_PASSWORDS) and literal.is_signed:
+            return True
         if not verdict.weak or len(text) < SHORTEST_NOISE or is_magic:
             return False
         return literal.is_noise or literal.is_dense if allowance.weighs(text) else literal.is_mixed

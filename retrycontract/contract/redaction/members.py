@@ -16,10 +16,10 @@ from retrycontract.contract.redaction.rows import MOST_COLUMNS, bound_names
 NAMING = ("name", "key", "field", "header", "variable", "var", "env", "param", "parameter", "property", "attribute",
           "label", "varname", "env_name", "setting", "option", "question", "parameterkey", "optionname",
           "parametername", "secretname", "secret_name", "secretid", "secret_id", "variablename",
-          "variable_name")  # fmt: skip
+          "variable_name", "provide")  # fmt: skip
 _VALUES = ("value", "val", "default", "secret_value", "v", "contents", "answer", "new_value", "newvalue", "current",
            "parametervalue", "default_value", "defaultvalue", "stringvalue", "string_value",
-           "secretstring")  # fmt: skip
+           "secretstring", "usevalue")  # fmt: skip
 # What is changed is named, and its new value stands beside.
 _CHANGED = ("variable", "var", "env", "env_name", "varname", "setting", "field", "key", "param", "parameter",
             "property")  # fmt: skip
@@ -66,7 +66,7 @@ MOST_OF_TITLE = 6  # words
 
 _TELLING = {
     *NAMING, *_TITLES, *_FLAGS, *ALSO_NAMING, *POINTING, *COLUMNS, *QUERIES, *PROMPTS, *FILES, *_RUN,
-    "inputtype", "input_type", "kind", "op",
+    "inputtype", "input_type", "kind", "op", "clave", "chave",
 }  # fmt: skip
 _SPELLINGS = frozenset(spelling for name in _TELLING for spelling in spellings_of(name)) | {
     "ParameterKey", "OptionName", "ParameterName", "SecretName", "secretName", "SecretId", "secretId", "variableName",
@@ -104,6 +104,9 @@ def paired_values(members: dict[Any, Any], shown: Callable[[Any], str]) -> dict[
     if any(dict.get(members, folded[flag]) is True for flag in _FLAGS if flag in folded):
         held = (folded[key] for key in _HELD if key in folded)
         found.update((key, "SECRET") for key in held if type(dict.get(members, key)) is str)
+    for key in (folded[name] for name in ("clave", "chave") if name in folded):
+        if type(value := dict.get(members, key)) is str and Literal.whole(value).is_signed:
+            found[key] = "PASSWORD"
     words = [key for key in folded if _is_word(dict.get(members, folded[key]))]
     if words:
         found.update((folded[key], mark) for key, mark in _answers_to(folded, words, told) if folded[key] not in found)

@@ -30,7 +30,7 @@ _SETTING = Head(
     rf"[^\s=]*?({SECRET_NAME})[ \t]+"
 )
 _PAIR = Head(
-    rf"(?i)(?:name|key|id|field|property|header)[\"']?{SPACE}[=:]{SPACE}[\"']?({SECRET_NAME})[\"']?[\s,;/]{{1,40}}"
+    rf"(?i)(?:name|key|id|field|property|header|provide)[\"']?{SPACE}[=:]{SPACE}[\"']?({SECRET_NAME})[\"']?[\s,;/]{{1,40}}"
     rf"[\"']?[\w]{{0,12}}value[\"']?{SPACE}[=:]{SPACE}"
 )
 # `SET value = '…' WHERE name = 'smtp_password'`

@@ -130,12 +130,15 @@ _LIKELY = (
         flags="(?i)",
     ),
     _any(
+        rf"\b(?:name|key)[ \t]*=[ \t]*\"(?:[^\"\n]*[/_-])?(?:{NAME_WORDS})[\w-]*\"[ \t]*\n"
+        rf"(?:[ \t]*\w+[ \t]*=[^\n]*\n){{0,4}}?[ \t]*(?:\w*_)?value[ \t]*=[ \t]*(\"[^\"\n]+\")",
+        flags="(?i)",
+    ),
+    _any(
         r"\bs/[^/\n]*(?:pass|secret|token|key)[^/\n]*/(?:[^/\n]*[ \t=:])?([^\s/\"']+)/",
         r"\bs[|#][^|#\n]*(?:pass|secret|token|key)[^|#\n]*[|#](?:[^|#\n]*[ \t=:])?([^\s|#\"']+)[|#]",
         rf"\bfollowing[ \t](?:\w+[ \t])?(?:password|passphrase|token|secret)\b[^\n:]{{0,60}}:\s+{_VALUE}",
         rf"(?:generated|initial|temporary|root|admin)[ \t]password[ \t]+\[({_WORD})\]",
-        rf"\b(?:name|key)[ \t]*=[ \t]*\"(?:[^\"\n]*[/_-])?{_NAME}\"[ \t]*\n"
-        rf"(?:[ \t]*\w+[ \t]*=[^\n]*\n){{0,4}}?[ \t]*(?:\w*_)?value[ \t]*=[ \t]*(\"[^\"\n]+\")",
         r"\bplaintext_value[ \t]*=[ \t]*(\"[^\"\n]+\")",
         r"random_password[^\n]{0,400}?\"result\\?\"[ \t]*:[ \t]*(\"[^\"\n]+\")",
         flags="(?i)",
@@ -145,13 +148,14 @@ _LIKELY = (
 _BEHIND_NAME = _any(
     rf"{_NAME}\"[ \t]*\r?\n[ \t]*[0-9]+\)[ \t]*({_QUOTED})",
     rf"{_NAME}[ \t]+(?:\.{{3,}}|-+>)[ \t]+{_VALUE}",
+    rf"(?:{NAME_WORDS})[\w-]*\}}[ \t]{{2,}}{_VALUE}",  # of Robot Framework
     rf"{_NAME}:[ \t]*[\"'][ \t]*(?:\+|,|<<)[ \t]*({_QUOTED})",
     flags="(?i)",
 )
 # Below the line of a command that asks for one; and what is encoded.
 _PRINTED = _any(
     rf"^[$#>%][ \t][^\n]*(?:passw|secret|token|api[-_]?key)[^\n]*\n[\"']?({_WORD})[\"']?{_END}",
-    rf"\becho[ \t]+-n[ \t]+[\"']?({_WORD})[\"']?[ \t]*\|[ \t]*base64",
+    rf"\becho[ \t]+-n[ \t]+[\"']?({_WORD})[\"']?[ \t]*\|[ \t]*(?:base64|(?:md5|sha[0-9]+)sum|openssl[ \t]+dgst)",
     flags="(?m)",
 )
 _NOISE = _any(
@@ -164,28 +168,45 @@ _NOISE = _any(
 # One-time codes, and the short numbers that open a door or a card, as messages tell them.
 _PURPOSE = (
     r"(?:one[ -]?time|verification|security|confirmation|authentication|auth|login|access|2fa|mfa|sms|otp|door|alarm"
-    r"|gate|entry|unlock|backup|recovery|sign[ -]?in|bestatigungs|sicherheits|freischalt)"
+    r"|gate|entry|unlock|backup|recovery|safe|sign[ -]?in"
+    r"|bestatigungs|sicherheits|freischalt|zugangs|tur|haustur|tresor)"
 )
 _KIND = (
-    rf"(?:{_PURPOSE}[ -]?(?:pass)?(?:code|pin|kod|number)|otp_*|tan|pin|code de (?:verification|securite)"
+    rf"(?:{_PURPOSE}[ -]?(?:pass)?(?:code|pin|kod|number)|otp_*|tan|pin|puk"
+    r"|code (?:de la porte|d'acces|d'entree|du portail)|codigo de (?:la puerta|acceso)"
+    r"|code de (?:verification|securite)"
     r"|kod[ \t]weryfikacyjny|dogrulama[ \t]kodu|mtan|kod[ \t]potwierdzenia|kode[ \t]verifikasi|verificatiecode"
     r"|codigo de (?:verificacion|seguridad|verificacao)|codice di verifica|cvv|cvc)"
 )
-_NUMBER = r"([0-9]{3,8}|[0-9]{3}[ -][0-9]{3})"
+_NUMBER = (
+    r"([0-9]{3,8}|[0-9]{3}[ -][0-9]{3}"
+    r"|(?-i:[0-9]{2,4}[A-Z][0-9]{2,4}|[A-Z]{0,4}[0-9][A-Z0-9]{0,4}(?:-[A-Z0-9]{3,5}){1,4}))"
+)
 _CODES = _any(
-    rf"\b{_KIND}\b(?:[ \t]+(?:for|fur|der|die|des|de|pour|para|of|to|the|la|le|el|2fa|code|card|karte|[\w.-]+)){{0,5}}?"
+    rf"\b{_KIND}\b(?:[ \t]+(?:for|fur|der|die|des|de|pour|para|of|to|the|la|le|el|[\w.{FOREIGN}-]+)){{0,5}}?"
     rf"[ \t]*(?:is|ist|lautet|est|es|e|to|adalah|:|=|-|{FOREIGN}{{1,3}})?:?[ \t]*{_NUMBER}(?:\b|{FOREIGN})",
+    flags="(?i)",
+)
+_CODES_SAID = _any(
+    rf"\b(?:pass|pw){FOREIGN}{{1,2}}([0-9]{{4,8}}){FOREIGN}{{0,2}}(?:[\s.,!]|\z)",
+    r"\b(?:combination|combo|kombination|combinaison|combinacion)\b(?:[ \t]+(?:is|of|for|the|safe|lock|ist|est|es|to))*"
+    r"[ \t:]+([0-9]{1,2}(?:-[0-9]{1,2}){2,3})\b",
     rf"\b(?:use|enter|type)[ \t]+{_NUMBER}[ \t]+(?:as[ \t]+(?:your|the)|to[ \t]+(?:verif|confirm|log|sign))",
     rf"\byour(?:[ \t]+(?:{_PURPOSE}|(?-i:[A-Z])[\w.-]+)){{0,3}}[ \t]+code(?:[ \t]+is)?:?[ \t]+{_NUMBER}\b",
     rf"\b(?:G-)?{_NUMBER}[ \t]+is[ \t]+(?:your|the)[ \t]+(?:[\w.-]+[ \t]+){{0,4}}?(?:code|pin|otp|passcode)\b",
     flags="(?i)",
 )
+# A key that is written as the bytes that it has.
+_BYTES = _any(r"(?:key|secret)[ \t]*:?=[ \t]*(?:b|\[\]byte\()?[\"']((?:\\x[0-9a-f]{2}){8}[^\"'\s]*)", flags="(?i)")
 _CODE_LIST = _any(
     r"\b(?:recovery|backup|emergency|scratch)[ _-]?codes?\b[^\n]{0,40}\n+"
     r"((?:[ \t]*(?:[-*+]|[0-9]{1,2}[.)])?[ \t]*`?[a-z0-9]{4,10}(?:-[a-z0-9]{4,10}){0,3}`?[ \t\r]*(?:\n|\z)){2,20})",
+    r"\b(?:recovery|backup|emergency|scratch)[ _-]?codes?[ \t]*(?:are|[:=-])[ \t]*"
+    r"((?:[a-z-]*[0-9][a-z0-9-]*[ \t,;]+)*[a-z-]*[0-9][a-z0-9-]*)",
     r"\b(?:recovery|backup)[ -]code[ \t:]+(?:is[ \t]+)?([a-z0-9]{4,10}(?:-[a-z0-9]{4,10}){1,3})\b",
     flags="(?i)",
 )
+LEAST_VARIED = 6  # bytes
 _CODE = re.compile(r"[(){}\[\]\\]|^[:,]|^(?:[\w.~-]*/)+[\w-]*(?:\.[a-z]{1,5})?$")
 _OF_LIST = re.compile(r"[A-Za-z0-9]{4,10}(?:-[A-Za-z0-9]{4,10}){0,3}")
 
@@ -209,7 +230,7 @@ def find_at_places(
 def find_lists_of_codes(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find the lines below `Recovery codes`."""
     for find in _CODE_LIST.all(text, allowance):
-        for span in (find.span(1), find.span(2)):
+        for span in map(find.span, (1, 2, 3)):
             for word in _OF_LIST.finditer(text, *span) if span != (-1, -1) else ():
                 if any(map(str.isdigit, word[0])):
                     allowance.spend(word.start())
@@ -232,6 +253,10 @@ def _is_plain(literal: Literal) -> bool:
     return is_plainly_secret(literal.text, "PASSWORD")
 
 
+def _is_varied(literal: Literal) -> bool:
+    return len({*literal.text.split("\\x")}) > LEAST_VARIED
+
+
 def _is_noise(literal: Literal) -> bool:
     return literal.is_noise or literal.is_dense
 
@@ -239,7 +264,7 @@ def _is_noise(literal: Literal) -> bool:
 _KINDS = (
     (_SURE, _is_any, "PASSWORD"), ((*_LIKELY, _BEHIND_NAME), _is_mixed, "PASSWORD"),
     ((_PRINTED,), _is_plain, "PASSWORD"),
-    ((_NOISE,), _is_noise, "TOKEN"), ((_CODES,), _is_any, "OTP"),
+    ((_NOISE,), _is_noise, "TOKEN"), ((_BYTES,), _is_varied, "PRIVATE_KEY"), ((_CODES, _CODES_SAID), _is_any, "OTP"),
 )  # fmt: skip
 FINDERS = (
     *(Finder.of(head, partial(find_at_places, head, test, mark)) for heads, test, mark in _KINDS for head in heads),

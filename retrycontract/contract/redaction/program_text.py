@@ -11,6 +11,7 @@ from retrycontract.contract.redaction.detectors import (
     Finder,
     Head,
     SecretSpan,
+    has_digit,
     loosened,
 )
 from retrycontract.contract.redaction.field_names import (
@@ -81,7 +82,8 @@ def find_arguments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             listed = [*read_list(text, find.span(3)[0])] if verdict.mark == "PASSWORD" else []
             is_verb = find[1].casefold() in ("pass", "passes", "passed") and " " in literal.text
             for argument in listed[-1:] if len(listed) > 2 else [literal, *listed[1:]]:
-                if _is_argument(argument, verdict) and not is_verb:
+                is_set = words[0] in ("set", "with") and is_tied(argument, verdict.mark)
+                if (is_set or _is_argument(argument, verdict)) and not is_verb:
                     yield SecretSpan(argument.start, argument.end, verdict.mark)
     for find in _PAIR_OF_ARGUMENTS.telling(text, allowance):
         literal = read_literal(text, find.span(1)[0])
@@ -117,7 +119,8 @@ def find_returned(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `def get_password(): return "value"`."""
     for find in _RETURNED.telling(text, allowance):
         verdict, literal = judge(find[1]), read_literal(text, find.span(2)[0])
-        if verdict.mark and literal and is_tied(literal, verdict.mark):
+        is_phrase = literal and _is_argument(literal, verdict) and has_digit(literal.text)
+        if verdict.mark and literal and (is_phrase or is_tied(literal, verdict.mark)):
             yield SecretSpan(literal.start, literal.end, verdict.mark)
 
 

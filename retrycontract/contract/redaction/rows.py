@@ -6,11 +6,15 @@ import re
 from collections.abc import Iterator
 
 from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
-from retrycontract.contract.redaction.field_names import NAME_WORDS, judge, word_set
+from retrycontract.contract.redaction.field_names import judge, word_set
 from retrycontract.contract.redaction.likeness import is_tied
 from retrycontract.contract.redaction.literals import Literal
 from retrycontract.contract.redaction.values import QUOTES, closing_quote, read_expression, read_literal
 
+# Of these each name of a member or a function for a secret has one, in the languages in which programs are written.
+WORDS_OF_MEMBERS = (
+    "pass|pwd|secret|token|key|cred|auth|jwt|pin|otp|kennwort|contrase|senha|wachtwoord|haslo|parol|clave|chave"
+)
 # What a statement has in the place of a value.
 PLACE = r"(?:\$[0-9]{1,3}|:[0-9]{1,2}\b|\?[0-9]{0,2}|%s)"
 _PLACE = re.compile(PLACE)
@@ -37,8 +41,9 @@ DEEPEST = 3  # a call, a list of rows, a row
 WINDOW, LONGEST_STATEMENT, MOST_PIECES = 2_000, 10_000, 20
 
 _STATEMENT = Head(
-    r"(?i)[\"'`]\s*(?:(?:insert|replace)\s+(?:\w+\s+)?into|merge|update|alter\s+(?:user|role|login)"
-    rf"|create\s+(?:user|role|login)|select|delete\s+from|call|exec)\s|[\"'`][\w.]+\s*=\s*{PLACE}"
+    r"(?i)[\"'`]\s*(?:(?:insert|replace|merge)\s+(?:\w+\s+)?into\s|update\s+\S+\s+(?:\w+\s+)?set\s"
+    r"|(?:alter|create)\s+(?:user|role|login)\s|select\s(?:[^;\"'`]*?\s)?from\s|delete\s+from\s|(?:call|exec)\s+[\w.]+\("
+    rf"|(?:\w+\.)?\w*(?:{WORDS_OF_MEMBERS})\w*\s*=\s*{PLACE})"
 )
 _PIECE = re.compile(r"(?:[ \t\r\n\\]*(?:\+|\.|&)?[ \t\r\n\\]*)[bBrRfFuU]{0,2}(?=[\"'`])")
 # A statement that is named, or prepared, gets its values later.
@@ -53,9 +58,13 @@ _ROWS_FIRST = Head(
 )
 _TAKEN = re.compile(r"\(([\w\s:,.<>\[\]?*&$@]{1,400})\)[^\n=({;]{0,40}\s*(?:=>|\{|:|->|=)")
 _TITLED = re.compile(r"([A-Za-z][\w-]*)(?:[ \t]*[:=])?[ \t]*[\"'(]?%[sdifjop]")
-_STRUCT = Head(rf"(?i)\bstruct\s*\{{([^{{}}]*(?:{NAME_WORDS})[^{{}}]*)\}}\s*\{{")
+_STRUCT = Head(rf"(?i)\bstruct\s*\{{([^{{}}]*(?:{WORDS_OF_MEMBERS})[^{{}}]*)\}}\s*\{{")
 _FIELDS = re.compile(r"(?m)(?:^|;)[ \t]*((?:\w+[ \t]*,[ \t]*)*\w+)[ \t]+[\w.*\[\]]+[^;\n]*")
 _STRINGS = re.compile(r"\"([^\"\n]*)\"|'([^'\n]*)'")
+# What stands in a list, told behind it: `("db01", "app", "…")  # host, user, password`
+_COMMENTED = Head(rf"(?im)[)\]}}][;,]?[ \t]*(?:#|//|--)[ \t]*([\w \t,]*(?:{WORDS_OF_MEMBERS})[\w \t,]*)$")
+_OPENING = re.compile(r"[(\[{]")
+LONGEST_LINE = 400
 _NO_ARGUMENTS = word_set("self cls this t ctx")
 
 
@@ -220,9 +229,24 @@ def find_in_structures(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             yield from _held(text, names, row, allowance)
 
 
+def find_in_commented_rows(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `Config{"db01", "app", "…"} // host, user, password`."""
+    for find in _COMMENTED.all(text, allowance):
+        names, end = find[1].split(","), find.span(0)[0] + 1
+        line = max(text.rfind("\n", 0, end) + 1, end - LONGEST_LINE)
+        if len(names) < 2 or not any(judge(name).mark for name in names):
+            continue
+        for opening in _OPENING.finditer(text, line, end):
+            items, _ = read_items(text, opening.end(), end)
+            if len(items) >= len(names):
+                yield from _held(text, names, items, allowance)
+                break
+
+
 FINDERS = (
     Finder.of(_STATEMENT, find_bound_values),
     Finder.of(_PARAMETRIZED, find_in_tests),
     Finder.of(_ROWS_FIRST, find_in_rows_before),
+    Finder.of(_COMMENTED, find_in_commented_rows),
     Finder.of(_STRUCT, find_in_structures),
 )

@@ -17,6 +17,7 @@ from retrycontract.contract.redaction.likeness import (
     alternates,
     certain,
     is_plainly_secret,
+    mark_of,
 )
 from retrycontract.contract.redaction.literals import NUMBER, Literal
 from retrycontract.contract.redaction.scan_copies import FOREIGN
@@ -34,9 +35,17 @@ _WHOSE = Head(
 # With a few words, a question or a comment between; begun at the word itself, since the states of RE2 add up.
 _NAME = rf"\b((?:{NAME_WORDS})[\w-]*)"
 _STATE = r"(?:updated|changed|set|reset|rotated|generated|created)"
+# `foi alterada para`, `a été changé en`, `wurde auf … geändert`
+_CHANGED_TO = (
+    r"(?:(?:foi|fue|ha[ \t]+sido|a[ \t]+ete|e[ \t]+stata|wurde|ble|blev|har)"
+    r"(?:[ \t]+\w+)?[ \t]+(?:para|a|en|in|auf|til|till)"
+    r"|is[ \t]+ge\w+[ \t]+(?:in|naar)|(?:should|must|will|can|has[ \t]+to|needs[ \t]+to)[ \t]+be[ \t]+\w+[ \t]+to"
+    r"|used[ \t]+to[ \t]+be)"
+)
 _ASIDE = Head(
     rf"(?i){_NAME}(?:(?:[ \t]+\w+){{1,4}}[ \t]+(?:este|adalah|la)|[ \t]*\((?:currently|now|was|old)"
     r"|[ \t]*\?\s*(?:\[[^\]\n]*\][ \t]*)?(?:[\w.]{1,20}:|it'?s|it is|-)"
+    rf"|[ \t]+{_CHANGED_TO}:?|[ \t]d'ordine(?:[ \t]+\w+)?(?:[ \t]?:|[ \t]e)"
     rf"|(?:[ \t]+(?:has[ \t]+been|was|is|got))?[ \t]+(?:successfully[ \t]+)?{_STATE}[ \t]*(?::|->|=)"
     rf"|[ \t]+(?:has[ \t]+been|was)[ \t]+{_STATE}\.[ \t]+(?:the|your|its|it'?s)(?:[ \t]+new)?"
     r"(?:[ \t]+one)?(?:[ \t]+is)?:?"
@@ -45,7 +54,11 @@ _ASIDE = Head(
 )
 _COMMENT = r"#[ \t]*(?i:was|is|old|currently|formerly):?[ \t]+"
 _COMMENTED = Head(rf"(?i){_NAME}[^\n#]{{0,60}}{_COMMENT}", ending=_COMMENT)
-_FOREIGN_WORDS = Head(rf"(?i){_NAME}(?:[ \t]+\w*{FOREIGN}[\w{FOREIGN}]*){{1,4}}[ \t]*[:-][ \t]+")
+_FOREIGN_WORDS = Head(
+    rf"(?i){_NAME}(?:[ \t]+\w+){{0,2}}(?:[ \t]+\w*{FOREIGN}[\w{FOREIGN}]*){{1,4}}(?:[ \t]+\w+){{0,2}}[ \t]*[:-][ \t]+"
+)
+# Slavic names in their cases, with whose it is between them and the verb.
+_SLAVIC = Head(r"(?i)\b((?:hasl|hesl|gesl|lozink)\w*)(?:[ \t]+[\w.-]+){1,3}[ \t]+(?:to|je|jest|brzmi|zni):?[ \t]+")
 _SET_TO = Head(
     rf"(?i)\b(?:set|change|changed|reset|update|updated)[ \t]+(?:[\w'.-]+[ \t]+){{0,4}}?({SECRET_NAME})"
     r"(?:[ \t]+(?:for|of)[ \t]+[\w.@-]+)?"
@@ -63,7 +76,7 @@ _BARE = Head(rf"(?i)({SECRET_NAME})(?:[ \t]{{1,3}}(?:{_SAYING}){{0,2}}|;[ \t]?)[
 _LOGIN = Head(
     r"(?i)\b(?:log(?:in|ging|ged)?|sign(?:ing|ed)?|anmelde\w*|melde dich)(?:[ \t]+(?:in|on))?"
     r"(?:[ \t]+(?:with|as|mit|als)|:)[ \t]+[^\s/]+"
-    rf"(?:[ \t]?/[ \t]?|[ \t]+(?:and|with|und|mit)[ \t]+)({_MIXED})"
+    rf"(?:[ \t]?/[ \t]?|[ \t]+(?:and|with|und|mit)[ \t]+)[`\"']?({_MIXED})"
     r"|\b(?:creds?|credentials|zugangsdaten|identifiants|credenciales|login)\b"
     r"[ \t]*(?:are|sind|son|is|:)?[ \t]*[`\"']?[\w.@+-]+"
     rf"[`\"']?[ \t]*/[ \t]*[`\"']?({_MIXED})|\bu(?:ser(?:name)?)?:[ \t]*\S+[ \t,;/]+p(?:ass|w|wd)?:[ \t]*({_MIXED})"
@@ -93,7 +106,7 @@ _FIRST_WORD = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9])(?!\w+://|[\w./-]+\.[a-z]{1,
 
 
 # What only noise of such a length is taken for, where nothing but a blank stands between.
-_KEYS, SHORTEST_KEY = frozenset({"API_KEY", "ACCESS_KEY", "SECRET"}), 20
+_KEYS, SHORTEST_KEY = frozenset({"API_KEY", "ACCESS_KEY", "SECRET"}), 16
 # What stands between two strings begins so, `{token:"token ",keyword:"keyword"}`.
 _BETWEEN = frozenset(",;:)]}")
 
@@ -120,6 +133,8 @@ def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[Se
                 continue
         # `pass` is a verb as well.
         start = find.span(group)[0]
+        if head is _BARE and mark is None and (word := _WORD.match(text, start)):
+            mark = mark_of(find[1], Literal.whole(word[0].rstrip(ENDS)))
         if head is _BARE and mark in _KEYS and (word := _WORD.match(text, start)):
             if len(bare := word[0].rstrip(ENDS)) >= SHORTEST_KEY and Literal.whole(bare).is_noise:
                 allowance.spend(start)
@@ -168,7 +183,10 @@ def find_said_first(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
 FINDERS = (
     Finder.of(_SPOKEN, find_spoken),
     Finder.of(_PHRASE, find_phrases),
-    *(Finder.of(head, partial(find_told, head)) for head in (_WHOSE, _SET_TO, _ASIDE, _COMMENTED, _FOREIGN_WORDS)),
+    *(
+        Finder.of(head, partial(find_told, head))
+        for head in (_WHOSE, _SET_TO, _ASIDE, _COMMENTED, _FOREIGN_WORDS, _SLAVIC)
+    ),
     *(Finder.of(head, partial(find_barely_told, head)) for head in (_BARE, _LOGIN, _JOINED)),
     Finder.of(_FIRST_SAID, find_said_first),
 )

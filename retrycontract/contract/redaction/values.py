@@ -165,7 +165,9 @@ _JOINED = re.compile(
 # A quote on the same line, or below an open bracket or a comment.
 _QUOTED_SOON = re.compile(r"(?:[\w.: \t]*+\(\s*)?(?:[^\"'`\n;/]++|/(?!/)|//[^\n]*\n)*+[\"'`]")
 _BRACKETED = re.compile(r"[^\w!>]\(\s*[bBrRuU]?\Z")
-_DEFAULT = re.compile(r"[^()]{0,300}?\b(?:default(?:_value)?|value|with|initial|fallback)\s?(?:=>?|:)\s?(?=[\"'])")
+_DEFAULT = re.compile(
+    r"[^()]{0,300}?\b(?:default(?:_?[vV]alue)?|(?:use|initial)?_?[vV]alue|with|initial|fallback)\s?(?:=>?|:)\s?(?=[\"'])"
+)
 LONGEST_EXPRESSION, MOST_PARTS = 300, 10
 
 
