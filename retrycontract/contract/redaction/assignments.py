@@ -8,7 +8,7 @@ from functools import partial
 from typing import cast
 
 from retrycontract.contract.redaction.code_places import is_place_in_code
-from retrycontract.contract.redaction.commands import ACCOUNT, LONGEST_STATEMENT
+from retrycontract.contract.redaction.commands import is_of_psql
 from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, compiled, has_digit
 from retrycontract.contract.redaction.field_names import (
     CLOSERS,
@@ -225,7 +225,7 @@ def _assigned(
         literal = _given(text, find, literal, verdict.mark)
     if literal is None or (operator == ":" and literal.quoted and _opens_block(text, find, literal)):
         return
-    if operator == ":" and literal.quoted and _is_of_psql(text, name, start, literal):
+    if operator == ":" and literal.quoted and is_of_psql(text, name, start, literal):
         return
     is_foreign = FOREIGN in literal.text or FOREIGN in operator
     holds = _HOLDS_WORD.search
@@ -366,12 +366,6 @@ def _opens_block(text: str, find: Found, literal: Literal) -> bool:
     if "\n" not in text[end : literal.start]:
         return False
     return text.startswith(('"""', "'''"), literal.start - 3) or bool(_BLOCK_HEAD.match(text, line, end))
-
-
-def _is_of_psql(text: str, name: str, start: int, literal: Literal) -> bool:
-    """Say whether a statement takes a variable of psql, `CREATE USER app WITH PASSWORD :'pw'`."""
-    is_variable = name.isupper() and literal.text.isidentifier() and text[literal.start - 2] == ":"
-    return is_variable and ACCOUNT.search(text, max(start - LONGEST_STATEMENT, 0), start) is not None
 
 
 def _is_foreign(name: str, operator: str) -> bool:

@@ -134,7 +134,7 @@ _IDENTIFIED = Head(
     r"(?i)\b(identified\s+(?:with\s+[\w\"'`]+\s+(?:by|as)|by)(?:\s+(?:values|password))?)\s+([^\s-][^\s;]*)"
 )
 # Before `identified by`; elsewhere these are words of English.
-ACCOUNT = re.compile(
+_ACCOUNT = re.compile(
     r"(?:(?i:\b(?:create|alter)\s+(?:(?:or\s+replace|public|shared|database)\s+)*(?:user|role|link)\s)|\bGRANT\b)[^;]*\Z"
 )
 LONGEST_STATEMENT = 400
@@ -221,9 +221,15 @@ _TWICE, _SECOND = (
 def _identifies(text: str, find: Find, literal: Literal) -> bool:
     """Tell a statement of SQL, or a piece of one, from `users are identified by their names`."""
     start = find.span(1)[0]
-    if ACCOUNT.search(text[max(start - LONGEST_STATEMENT, 0) : start]):
+    if _ACCOUNT.search(text[max(start - LONGEST_STATEMENT, 0) : start]):
         return True
     return literal.quoted and (find[1].isupper() or (literal.telling and has_digit(literal.text)))
+
+
+def is_of_psql(text: str, name: str, start: int, literal: Literal) -> bool:
+    """Say whether a statement takes a variable of psql, `CREATE USER app WITH PASSWORD :'pw'`."""
+    is_variable = name.isupper() and literal.text.isidentifier() and text[literal.start - 2] == ":"
+    return is_variable and _ACCOUNT.search(text, max(start - LONGEST_STATEMENT, 0), start) is not None
 
 
 def one_word(text: str, *, is_first: bool) -> str:

@@ -190,8 +190,11 @@ def find_bound_values(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
 
 def find_in_tests(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `parametrize("user, password", [("ana", "…")])`."""
+    end = 0
     for find in _PARAMETRIZED.all(text, allowance):
         start = find.span(0)[1]
+        if start < end:
+            continue
         items, end = read_items(text, start, min(start + WINDOW, len(text)))
         named = text[slice(*items[0])]
         names = [name for each in _STRINGS.findall(named) for name in ("".join(each)).split(",")]
@@ -201,8 +204,11 @@ def find_in_tests(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
 
 def find_in_rows_before(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `[InlineData("ana", "…")]` and `it.each([["ana", "…"]])("… password %s", …)`."""
+    end = 0
     for find in _ROWS_FIRST.all(text, allowance):
         start = find.span(0)[1]
+        if start < end:
+            continue
         _, end = read_items(text, start, min(start + WINDOW, len(text)))
         limit = min(end + WINDOW, len(text))
         taken = _TAKEN.search(text, end, limit)
@@ -222,10 +228,14 @@ def _argument(written: str) -> str:
 
 def find_in_structures(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `[]struct{ user, password string }{ {"ana", "…"} }` of Go."""
+    end = 0
     for find in _STRUCT.all(text, allowance):
-        names = [name.strip() for fields in _FIELDS.findall(find[1]) for name in fields.split(",")]
         start = find.span(0)[1]
-        for row in _rows(text, start, min(start + WINDOW, len(text))):
+        if start < end:
+            continue
+        names = [name.strip() for fields in _FIELDS.findall(find[1]) for name in fields.split(",")]
+        _, end = read_items(text, start, min(start + WINDOW, len(text)))
+        for row in _rows(text, start, end):
             yield from _held(text, names, row, allowance)
 
 
