@@ -194,7 +194,7 @@ def test_what_is_read_of_a_request_is_charged_to_its_key(tmp_path: Path, path: s
         }  # fmt: skip
         with running(Service(tmp_path / "data", environment)) as service:
             reader, neighbour = (service.new_key(name) for name in ("reader", "neighbour"))
-            body = {**chat.asking(), "metadata": list(range(200_000))}
+            body = {**chat.asking(), "metadata": [[]] * 450_000}
             headers = {"Authorization": f"Bearer {reader}", "x-retrycontract-key": reader}
             sent = [httpx2.post(f"{service.url}{path}", json=body, headers=headers, timeout=60) for _ in range(15)]
             small = httpx2.post(f"{service.url}{path}", json={**chat.asking(), "n": 1}, headers=headers, timeout=60)

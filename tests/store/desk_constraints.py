@@ -44,6 +44,13 @@ def hold_an_answer_for_no_time() -> None:
     hold(held_at=now, send_at=now)
 
 
+def hold_two_answers_to_one_escalation() -> None:
+    hold()
+    held = HeldAnswer.objects.get()
+    held.pk = None
+    held.save(force_insert=True)
+
+
 def hold_a_decision_that_nobody_knows() -> None:
     hold(decision="shrug")
 
@@ -123,6 +130,7 @@ def be_two_operators_at_the_provider() -> None:
 DESK_BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("provideridentity_is_one_operator", be_two_operators_at_the_provider),
     ("heldanswer_sent_later", hold_an_answer_for_no_time),
+    ("heldanswer_one_each", hold_two_answers_to_one_escalation),
     ("heldanswer_decision_known", hold_a_decision_that_nobody_knows),
     ("answerrecord_unique", record_an_answer_twice),
     ("answerrecord_is_tried", record_what_ends_the_call),

@@ -79,9 +79,10 @@ def test_chunks_over_the_limit_are_refused(agent: AgentClient) -> None:
 
 
 def test_a_form_over_the_limit_is_refused_by_a_page(agent: AgentClient) -> None:
-    reply = fetch(agent.service.port, "/login/", method="POST", body=b"text=" + b"x" * 2_500_000)
-    assert (reply.status, reply.header("content-type")) == (413, "text/html; charset=utf-8")
-    assert "a form may have 2.0\xa0MB" in reply.body.decode()
+    for path, size, told in (("/calls/x/", 2_500_000, "2.0\xa0MB"), ("/login/", 100_000, "64.0\xa0KB")):
+        reply = fetch(agent.service.port, path, method="POST", body=b"text=" + b"x" * size)
+        assert (reply.status, reply.header("content-type")) == (413, "text/html; charset=utf-8")
+        assert f"a form may have {told}" in reply.body.decode()
 
 
 FORMS: dict[str, tuple[bytes, str]] = {
