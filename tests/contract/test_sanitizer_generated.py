@@ -21,7 +21,8 @@ PLACES = [
     "DB_HOST=x\nDB_PASSWORD=§\nA=b", "[db]\npassword = §\nhost = x", "spring.datasource.password=§\n",
     "db:\n  user: app\n  password: §\n  host: x", "login user=ana password=§ ok", "The admin password is §",
     "| User | Password |\n|---|---|\n| ana | § |", '"Server=s;User Id=sa;Password=§;Encrypt=true"',
-    "export PGPASSWORD=§\n",
+    "export PGPASSWORD=§\n", "env:\n- name: DB_PASSWORD\n  value: §\n- name: A\n  value: b", "ENV DB_PASSWORD §\n",
+    "connect --user ana --password § --host x",
 ]  # fmt: skip
 MOST_LEFT = 0.08  # of those, mostly such as begin with a sign of the place's own, `password: [x…`
 EACH = 60

@@ -8,6 +8,7 @@ from functools import partial
 
 from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan
 from retrycontract.contract.redaction.field_names import SECRET_NAME, SPACE, Assignment, judge, word_set
+from retrycontract.contract.redaction.generated import read_generated
 from retrycontract.contract.redaction.literals import Literal, is_secret_literal
 from retrycontract.contract.redaction.values import read_literal
 
@@ -73,6 +74,9 @@ def _named(
     if (not verdict.mark and not verdict.weak) or (operator == "--" and "$" in find[1]):
         return
     allowance.spend(start)
+    if verdict.mark and literal is None and (made := read_generated(text, end)):
+        yield SecretSpan(made.start, made.end, verdict.mark)
+        return
     literal = literal or read_literal(text, end)
     # What begins with a dash is the next flag, not the value of this one.
     if literal is None or (operator == "--" and (literal.text.startswith("-") or _is_said(text, find, literal))):
