@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
@@ -39,6 +41,8 @@ from retrycontract.store.models import (
 from retrycontract.usecases.calls.cancel_call import cancel_call
 
 OF_CALL = "Finds the exact id of a call."
+CONFIRMED = "confirmed"  # the field that says so
+MOST_NAMED = 10  # of the calls that are to be cancelled
 
 
 class AttemptInline(HistoryInline):
@@ -115,19 +119,22 @@ class CallAdmin(Page):
 
     # Of Django's rights staff have only this one here; the change is the use case's.
     @admin.action(description="Cancel the selected calls: their agents are told to stop", permissions=["view"])
-    def cancel(self, request: HttpRequest, queryset: QuerySet[Call]) -> None:
-        """Call the use case for each; what has ended, or changed this moment, is left as it is."""
-        cancelled = left = 0
-        for call in queryset.select_related("agent"):
-            try:
-                done = cancel_call(call, **by(request))
-            except LostRaceError:
-                done = False
-            cancelled, left = cancelled + done, left + (not done)
-        kept = f" {left} had ended, or changed this moment; they are as they were." if left else ""
-        self.message_user(
-            request, f"{cancelled} calls cancelled.{kept}", messages.WARNING if left else messages.SUCCESS
-        )
+    def cancel(self, request: HttpRequest, queryset: QuerySet[Call]) -> HttpResponse | None:
+        """Ask first, then call the use case for each; what has ended, or changed this moment, is left as it is."""
+        calls = self.first_of((queryset & Call.objects.open()).select_related("agent"), request)
+        if calls and CONFIRMED not in request.POST:
+            shown = [(call.public_id, line(call.tool_name), line(call.agent.name)) for call in calls[:MOST_NAMED]]
+            asked = {"calls": calls, "shown": shown, "more": len(calls) - len(shown), "confirmed": CONFIRMED}
+            return self.page_of_action(request, "admin/cancel_calls.html", "Cancel calls", asked)
+        cancelled = 0
+        for call in calls:
+            with suppress(LostRaceError):
+                cancelled += cancel_call(call, **by(request))
+        left = len(request.POST.getlist(ACTION_CHECKBOX_NAME)) - cancelled
+        kept = f" {left} had ended, or changed this moment; they are as they were." if left > 0 else ""
+        done = f"{cancelled} call{'s' * (cancelled != 1)} cancelled.{kept}"
+        self.message_user(request, done, messages.WARNING if left > 0 else messages.SUCCESS)
+        return None
 
 
 @admin.register(Attempt)

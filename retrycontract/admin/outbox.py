@@ -58,8 +58,9 @@ class MessagePage(HistoryPage):
     @admin.action(description="Send again: the same message, under the same id", permissions=["view"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[OutboxMessage]) -> None:
         """Call the use case for each."""
-        sent = sum(send_again(message, **by(request)) for message in queryset)
-        left = queryset.count() - sent
+        chosen = self.first_of(queryset, request)
+        sent = sum(send_again(message, **by(request)) for message in chosen)
+        left = len(chosen) - sent
         kept = f" {left} are to be tried anyway." if left else ""
         self.message_user(
             request, f"{sent} messages are sent again.{kept}", messages.SUCCESS if sent else messages.WARNING

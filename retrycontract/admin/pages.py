@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -18,6 +18,7 @@ from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import cached_property
@@ -37,10 +38,13 @@ if TYPE_CHECKING:
 else:
     _Admin, _Inline, _Paginator = admin.ModelAdmin, admin.TabularInline, Paginator
 
+Row = TypeVar("Row", bound=Model)
+
 MAX_SHOWN = 20_000  # characters of one value; more than anybody reads
 MAX_LINE = 200  # characters of one value in a list
 MAX_COUNTED = 5_000  # rows: a list of more says so much, and no page after it is offered
 MOST_WORDS, LONGEST_KEY = 20, 18  # of a search; digits of a row's key
+MOST_AT_ONCE = 500  # rows that one action is taken on: of a whole list it would go on for minutes
 NOTHING = "–"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
 
@@ -107,6 +111,19 @@ class Page(_Admin):
             return super().response_action(request, queryset)
         self.message_user(request, "Nothing was done: what was ticked is no row of this list.", messages.ERROR)
         return HttpResponseRedirect(request.get_full_path())
+
+    def first_of(self, rows: QuerySet[Row], request: HttpRequest) -> list[Row]:
+        """Give the rows that an action is taken on, and say when there are more."""
+        first = list(rows[: MOST_AT_ONCE + 1])
+        if len(first) > MOST_AT_ONCE:
+            told = f"An action is taken on {MOST_AT_ONCE} rows at once: take it again for the rest."
+            self.message_user(request, told, messages.WARNING)
+        return first[:MOST_AT_ONCE]
+
+    def page_of_action(self, request: HttpRequest, template: str, title: str, shown: dict[str, Any]) -> HttpResponse:
+        """Show a page between the list and what an action does to its rows."""
+        of_list = {"title": title, "opts": self.opts, "checkbox": ACTION_CHECKBOX_NAME}
+        return TemplateResponse(request, template, self.admin_site.each_context(request) | of_list | shown)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Show the page to whoever may use the site."""

@@ -60,7 +60,7 @@ def test_an_action_leaves_an_event_by_who_took_it(admin: Client, busy: None, mod
     row = model._default_manager.order_by("-pk").first()
     assert row is not None
     path = f"{model._meta.app_label}/{model_name}/"
-    post(admin, path, {"action": action, "_selected_action": [row.pk]})
+    post(admin, path, {"action": action, "_selected_action": [row.pk], "confirmed": "yes"})
     event = Event.objects.filter(name=name).latest("pk")
     assert (event.actor, event.door) == ("ada", Door.ADMIN)
 

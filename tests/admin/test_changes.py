@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from dashboard.navigation import Role, may_answer
+from retrycontract.admin import pages
 from retrycontract.contract.configuration import parse_duration
 from retrycontract.store.models import Call, Door, Event, Tool
+from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.people.admit import role_of
 from tests.admin.conftest import post
-from tests.factories import PASSWORD, RIGHT, make_agent, make_blocked, make_call, make_tool, make_user
+from tests.factories import PASSWORD, RIGHT, WRONG, make_agent, make_blocked, make_call, make_tool, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -98,15 +102,50 @@ def test_settings_out_of_range_are_refused(admin: Client, field: str, value: str
 # Calls
 
 
-def test_cancelled_calls_end_as_if_their_agents_had_cancelled_them(admin: Client) -> None:
+CALLS = "/admin/retrycontract/call/"
+
+
+def confirmed(admin: Client, page: str) -> str:
+    """Send what the page that asks would send, and give the page behind it."""
+    ticked = re.findall(r'name="_selected_action" value="(\d+)"', page)
+    sent = {"action": "cancel", "_selected_action": ticked, "confirmed": "Cancel"}
+    return admin.post(CALLS, sent, follow=True).content.decode()
+
+
+def test_calls_are_cancelled_when_it_is_confirmed_as_if_their_agents_had_cancelled_them(admin: Client) -> None:
     blocked = make_blocked()
     ended = make_call(make_agent(), [RIGHT])
-    chosen = {"action": "cancel", "_selected_action": [blocked.pk, ended.pk]}
-    page = admin.post("/admin/retrycontract/call/", chosen, follow=True).content.decode()
-    assert "1 calls cancelled. 1 had ended" in page
+    page = admin.post(CALLS, {"action": "cancel", "_selected_action": [blocked.pk, ended.pk]}).content.decode()
+    assert "One call is under way" in page
+    assert blocked.public_id in page
+    assert ended.public_id not in page
+    assert trail() == []
+    assert "1 call cancelled." in confirmed(admin, page)
     assert set(Call.objects.values_list("state", flat=True)) == {"cancelled", "valid"}
     assert blocked.escalations.get().state == "cancelled"
     assert [name for name, _ in trail()] == ["call.cancelled"]
+
+
+def test_what_ended_before_it_was_confirmed_is_left(admin: Client) -> None:
+    blocked = make_blocked()
+    page = admin.post(CALLS, {"action": "cancel", "_selected_action": [blocked.pk]}).content.decode()
+    cancel_call(blocked, now=timezone.now())
+    assert "0 calls cancelled. 1 had ended" in confirmed(admin, page)
+
+
+def test_of_a_whole_list_so_many_are_cancelled_at_once(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "MOST_AT_ONCE", 12)
+    agent = make_agent()
+    for _ in range(14):
+        make_call(agent, [WRONG])
+    make_call(agent, [RIGHT])
+    first = [Call.objects.earliest("pk").pk]
+    page = admin.post(CALLS, {"action": "cancel", "_selected_action": first, "select_across": "1"}).content.decode()
+    assert "An action is taken on 12 rows at once" in page
+    assert "12 calls are under way" in page
+    assert "and 2 more" in page
+    assert "12 calls cancelled." in confirmed(admin, page)
+    assert Call.objects.filter(state="cancelled").count() == 12
 
 
 # Operators
