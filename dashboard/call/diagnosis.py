@@ -160,28 +160,28 @@ def compare(before: Any, after: Any) -> tuple[Change, ...]:
 
     Items of arrays are compared by position.
     """
-    return tuple(_compare(before, after, pointers.ROOT))
+    return tuple(_compare(before, after, None))
 
 
-def _compare(before: Any, after: Any, pointer: str) -> Iterator[Change]:
+def _compare(before: Any, after: Any, place: pointers.Steps) -> Iterator[Change]:
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
-            place = pointers.join(pointer, key)
+            its_place = (place, key)
             if key in after:
-                yield from _compare(value, after[key], place)
+                yield from _compare(value, after[key], its_place)
             else:
-                yield Change(place, ChangeKind.REMOVED, before=value)
+                yield Change(pointers.from_steps(its_place), ChangeKind.REMOVED, before=value)
         for key in after:
             if key not in before:
-                yield Change(pointers.join(pointer, key), ChangeKind.ADDED, after=after[key])
+                yield Change(pointers.from_steps((place, key)), ChangeKind.ADDED, after=after[key])
     elif isinstance(before, list) and isinstance(after, list):
         shared = min(len(before), len(after))
         for index in range(shared):
-            yield from _compare(before[index], after[index], pointers.join(pointer, index))
+            yield from _compare(before[index], after[index], (place, index))
         for index in range(shared, len(before)):
-            yield Change(pointers.join(pointer, index), ChangeKind.REMOVED, before=before[index])
+            yield Change(pointers.from_steps((place, index)), ChangeKind.REMOVED, before=before[index])
         for index in range(shared, len(after)):
-            yield Change(pointers.join(pointer, index), ChangeKind.ADDED, after=after[index])
+            yield Change(pointers.from_steps((place, index)), ChangeKind.ADDED, after=after[index])
     # As JSON compares: true is not 1, and 1 is 1.0.
     elif isinstance(before, bool) != isinstance(after, bool) or before != after:
-        yield Change(pointer, ChangeKind.CHANGED, before, after)
+        yield Change(pointers.from_steps(place), ChangeKind.CHANGED, before, after)

@@ -11,8 +11,9 @@ from itertools import accumulate
 from typing import Final, TypeVar
 
 from dashboard.call.diagnosis import Change, compare
-from dashboard.shared.json_view import is_long, is_long_text
+from dashboard.shared.json_view import is_long
 from dashboard.shared.mistakes import MistakePattern, by_pattern
+from dashboard.shared.text_view import is_long_text
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import Status
@@ -57,7 +58,7 @@ class AttemptEntry:
         # Text that is no JSON has no places that could be compared.
         if before is None or not before.is_parsed or not self.attempt.is_parsed:
             return None
-        return compare(before.output, self.attempt.output)
+        return () if self.is_repeat else compare(before.output, self.attempt.output)
 
     @property
     def shown_changes(self) -> tuple[Change, ...]:

@@ -1,41 +1,46 @@
-"""Render a model's JSON and source files for people: escaped, every character visible, the failing lines marked."""
+"""Render a model's JSON for people: escaped, every character visible, the failing lines marked."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
-from pygments.lexers import get_lexer_by_name
-from pygments.token import Token
-from pygments.util import ClassNotFound
 
 from dashboard.shared.mistakes import TITLES, by_pattern
+from dashboard.shared.near_lines import (
+    BESIDE,
+    HEAD,
+    MOST_NEAR,
+    NEAR_STRING,
+    NEAR_TEXT,
+    NearLine,
+    gap,
+    left_out,
+    near_lines,
+    plain,
+    size_of,
+)
 from retrycontract.contract import pointers
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.json_types import type_name
+from retrycontract.contract.json_types import holders_by_level, type_name
 from retrycontract.contract.redaction.foreign import MARK_PATTERN
 from retrycontract.contract.redaction.previews import beginning
-from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 
 MAX_LINES = 500  # a person reads no more; the rest is counted
 MAX_STRING = 2000
-MOST_NEAR = 24  # lines of a document that is shown as far as it failed: what fits on one screen with its errors
-NEAR_STRING = 120  # characters of a string or of a line there
-NEAR_TEXT = 3_000  # bytes that a document may have to be shown as a whole: a page is to have 60 kB
-BESIDE = 2  # lines shown on each side of a failing one
-HEAD = 4  # lines of the beginning, which say what it is
 INDENT = "  "
 BAD = "jx jbad"
 FIRST = '"jx jbad jfirst'  # in an attribute, which no value closes
 LONG = 120  # characters of a line that may not fit, with its markup
 QUOTED = ('<span class="jk">&quot;', '<span class="js">&quot;')
 _Tree = dict[str, "_Tree"]
+_Member = tuple[str | int, Any]
 _CLASSES = {"string": "js", "number": "jn", "integer": "jn", "boolean": "jl", "null": "jl"}
 
 
@@ -82,13 +87,16 @@ def render_json(value: Any, errors: Sequence[ValidationError] = (), *, near: boo
     """
     near = near and is_long(value, errors)
     marks = _Marks.of(value, errors, NEAR_STRING if near else MAX_STRING)
-    lines, number = _lines(value, "", 0, None, "", marks, marks.tree), _count(value, "", marks, marks.tree)
+    number = _count(value) + sum(len(each) + (not _nearest(value, place)[1]) for place, each in marks.missing.items())
     if near:
-        shown = _near(((marks.is_first(line.errors), line.write) for line in lines), number, marks.first_lines)
+        failing = marks.first_lines
+        lines = _ends(value, "", 0, None, "", marks, marks.tree, HEAD if failing else MOST_NEAR + BESIDE)
+        shown = near_lines((_as_near(each, marks) for each in lines), number, failing)
     else:
+        lines = _lines(value, "", 0, None, "", marks, marks.tree)
         shown = [line.write() for line in islice(lines, MAX_LINES)]
         if number > MAX_LINES:
-            shown.append(_gap(number - MAX_LINES, "more "))
+            shown.append(gap(number - MAX_LINES, "more "))
     written = "".join(shown).replace(FIRST, f'"{BAD}')
     return mark_safe(f'<pre class="json"><code>{written}</code></pre>')  # noqa: S308 - every part is escaped below
 
@@ -100,67 +108,11 @@ def is_long(value: Any, errors: Sequence[ValidationError] = ()) -> bool:
     marks = _Marks.of(value, errors)  # which may add lines for what is missing
     first = islice(_lines(value, "", 0, None, "", marks, marks.tree), MOST_NEAR + 1)
     lines = [line.write() for line in first]
-    return len(lines) > MOST_NEAR or _size(lines) > NEAR_TEXT
+    return len(lines) > MOST_NEAR or size_of(lines) > NEAR_TEXT
 
 
-def is_long_text(text: str) -> bool:
-    """Tell whether a text has more lines or characters than are shown near its failing lines."""
-    return _size([text]) > NEAR_TEXT or text.count("\n") > 2 * MOST_NEAR
-
-
-def _near(lines: Iterable[tuple[bool, Callable[[], str]]], number: int, failing: int) -> list[str]:
-    """Write the beginning, and the failing lines with their neighbours, until there are enough; of all `number`."""
-    coming = iter(lines)
-    held = dict(enumerate(islice(coming, HEAD)))  # with those around it; there may be a million
-    written = {index: write() for index, (_, write) in held.items()}
-    read, left = len(held), failing or number
-    for index in range(number):
-        for line in islice(coming, max(index + BESIDE + 1 - read, 0)):
-            held[read] = line
-            read += 1
-        if held[index][0] or not failing:
-            if len(written) >= MOST_NEAR or _size(written.values()) >= NEAR_TEXT:
-                break
-            # Whole neighbourhoods, so that the last one may go beyond the bound by some lines.
-            around = range(max(index - BESIDE, 0), min(index + BESIDE + 1, number))
-            written |= {one: held[one][1]() for one in around if one not in written}
-            left -= 1
-            if not left:
-                break
-        held.pop(index - BESIDE, None)
-    shown: list[str] = []
-    before = -1
-    for index in [*sorted(written), number]:
-        if index - before > 1:
-            shown.append(_gap(index - before - 1))
-        if index < number:
-            shown.append(written[index])
-        before = index
-    return shown
-
-
-def _size(lines: Iterable[str]) -> int:
-    return sum(len(line.encode(errors="replace")) for line in lines)
-
-
-def _gap(number: int, more: str = "") -> str:
-    return f'<span class="jx jmore">… {number} {more}line{"" if number == 1 else "s"}\n</span>'
-
-
-def render_text(text: str, *, near: bool = False) -> SafeString:
-    """Write text that never parsed, its own line breaks kept and everything hidden made visible; `near`: less of it."""
-    most = NEAR_TEXT // 2 if near else MAX_LINES * 100
-    # Three quarters of the room for how it begins, which tells most; where it breaks off tells the rest.
-    begin = beginning(text, most if len(text) <= most else most * 3 // 4)
-    end = text[max(len(text) - most // 4, len(begin)) :]
-    parts = ["\n".join(map(_plain, part.split("\n"))) for part in (begin, end)]
-    body = _more(len(text) - len(begin) - len(end)).join(parts)
-    return mark_safe(f'<pre class="text"><bdi>{body}</bdi></pre>')  # noqa: S308 - every line is escaped
-
-
-def _more(left: int) -> str:
-    """Say how many characters are left out, if any."""
-    return f'… <span class="jmore">{left:,} more character{"" if left == 1 else "s"}</span> ' if left else ""
+def _as_near(line: _Line | int, marks: _Marks) -> NearLine | int:
+    return line if isinstance(line, int) else (marks.is_first(line.errors), line.write)
 
 
 class _Line(NamedTuple):
@@ -196,18 +148,82 @@ def _lines(
         yield _Line(errors, partial(_plain_line, value, depth, name, comma, marks, errors))
 
 
-def _count(value: Any, pointer: str, marks: _Marks, tree: _Tree | None) -> int:
-    """Count those lines, without making them."""
-    missing = () if tree is None else marks.missing.get(pointer, ())
+def _ends(
+    value: Any, pointer: str, depth: int, name: str | None, comma: str, marks: _Marks, tree: _Tree, most: int
+) -> Iterator[_Line | int]:
+    """Give the lines as `_lines` does, but of a stretch in which nothing fails its ends, and how many lie between.
+
+    An end has `most` lines at the beginning, and as many as stand beside a failing line behind. So what is shown of a
+    value with a million lines takes the time of those that are shown.
+    """
+    missing = marks.missing.get(pointer, ())
     if not isinstance(value, dict | list) or not (value or missing):
-        return 1
-    members: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
-    number = len(value) + len(missing) + 2
-    for name, child in members:
-        if isinstance(child, dict | list):
-            beneath = tree.get(str(name)) if tree else None
-            number += _count(child, "" if beneath is None else pointers.join(pointer, name), marks, beneath) - 1
-    return number
+        yield from _lines(value, pointer, depth, name, comma, marks, tree)
+        return
+    is_object, members = isinstance(value, dict), _members(value)
+    opening, closing = "{}" if is_object else "[]"
+    errors = marks.at.get(pointer, ())
+    yield _Line(errors, lambda: _line(depth, f"{_key(name, marks.most)}{opening}", errors, marks))
+    places = {each: place for place, (each, _) in enumerate(members)} if is_object and tree else {}
+    failing = sorted(places[token] if is_object else int(token) for token in tree)
+    begin = 0
+    for end in [*failing, len(members)]:
+        yield from _clean_ends(members[begin:end], depth + 1, end == len(members), marks, most)
+        begin = end + 1
+        if end < len(members):
+            key, child = members[end]
+            its_pointer, its_comma = pointers.join(pointer, key), "," if begin < len(members) else ""
+            yield from _ends(child, its_pointer, depth + 1, _name(key), its_comma, marks, tree[str(key)], most)
+    for error in missing:
+        yield _Line([error], partial(_missing, depth + 1, error, marks))
+    yield _Line((), lambda: _line(depth, f"{closing}{comma}", (), marks))
+
+
+def _clean_ends(
+    members: Sequence[_Member], depth: int, is_last: bool, marks: _Marks, most: int
+) -> Iterator[_Line | int]:
+    """Give the ends of some members of a value that lead to no error, `is_last` with the last of all."""
+    last = len(members) - is_last
+    lines = chain.from_iterable(
+        _lines(child, "", depth, _name(key), "," if place < last else "", marks, None)
+        for place, (key, child) in enumerate(members)
+    )
+    between = _count([child for _, child in members]) - 2 - most - BESIDE
+    if between <= 0:
+        yield from lines
+        return
+    yield from islice(lines, most)
+    yield between
+    backward = chain.from_iterable(
+        _backward(child, depth, _name(key), "," if place or not is_last else "", marks)
+        for place, (key, child) in enumerate(reversed(members))
+    )
+    yield from reversed([*islice(backward, BESIDE)])
+
+
+def _backward(value: Any, depth: int, name: str | None, comma: str, marks: _Marks) -> Iterator[_Line]:
+    """Give the lines of a value without errors from the last one on."""
+    if not isinstance(value, dict | list) or not value:
+        yield _Line((), partial(_plain_line, value, depth, name, comma, marks))
+        return
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    yield _Line((), lambda: _line(depth, f"{closing}{comma}", (), marks))
+    for place, (key, child) in enumerate(reversed(_members(value))):
+        yield from _backward(child, depth + 1, _name(key), "," if place else "", marks)
+    yield _Line((), lambda: _line(depth, f"{_key(name, marks.most)}{opening}", (), marks))
+
+
+def _members(value: dict[str, Any] | list[Any]) -> Sequence[_Member]:
+    return [*value.items()] if isinstance(value, dict) else [*enumerate(value)]
+
+
+def _name(key: str | int) -> str | None:
+    return key if isinstance(key, str) else None
+
+
+def _count(value: Any) -> int:
+    """Count the lines of a value: each value in it has one, and what is not empty a closing one."""
+    return 1 + sum(sum(map(len, holders)) + sum(map(bool, holders)) for holders in holders_by_level(value))
 
 
 def _plain_line(
@@ -255,12 +271,8 @@ def _inside(text: str, most: int) -> tuple[str, str]:
     """Write a string as JSON does, without its quotes, and how much of it is left out."""
     begin = beginning(text, most)
     left = len(text) - len(begin)
-    written = _plain(json.dumps(begin, ensure_ascii=False)[1:-1])
-    return (f"{written}…", _more(left).removeprefix("…").rstrip()) if left else (written, "")
-
-
-def _plain(text: str) -> str:
-    return str(escape(visible(text)))
+    written = plain(json.dumps(begin, ensure_ascii=False)[1:-1])
+    return (f"{written}…", left_out(left).removeprefix("…").rstrip()) if left else (written, "")
 
 
 def _nearest(value: Any, pointer: str) -> tuple[str, Any]:
@@ -276,77 +288,3 @@ def _nearest(value: Any, pointer: str) -> tuple[str, Any]:
             return place, at
         place = pointers.join(place, token)
     return place, at
-
-
-MAX_SOURCE = 50_000  # characters; a person reads no more
-MAX_COLOURED = 20_000  # lexing costs 1 ms per 4,000 characters, and a page has 100 ms
-MAX_LINE = 1_000  # a longer one is minified: a lexer may take long over it, and nobody reads its colours
-FENCE = "```"
-# The five things that an eye looks for, by the classes that JSON has, too: one set of colours, light and dark.
-CLASSES = (
-    (Token.Comment, "sc"),
-    (Token.Literal.String, "js"),
-    (Token.Literal.Number, "jn"),
-    (Token.Keyword, "jk"),
-    (Token.Name.Function, "sf"),
-    (Token.Name.Class, "sf"),
-    (Token.Name.Tag, "jk"),
-    (Token.Name.Attribute, "sf"),
-)
-
-
-def render_source(text: str, language: str = "", failing: Collection[int] = (), *, near: bool = False) -> SafeString:
-    """Write a file as numbered lines; of a fenced block its lines alone have numbers, as the errors count them.
-
-    With `near` a long one is shown only around its failing lines, or how it begins.
-    """
-    near = near and is_long_text(text)
-    begin = beginning(text, MAX_SOURCE)  # not its end as well, whose lines would bear wrong numbers
-    lines = begin.removesuffix("\n").split("\n")
-    if near:
-        lines = [elide_middle(line, NEAR_STRING) for line in lines]
-    numbers = [number for number, _ in _numbered(lines)]
-    fails = [number.isdecimal() and int(number) in failing for number in numbers]
-    written = []
-    for number, html, is_failing in zip(numbers, _coloured(lines, language), fails, strict=True):
-        bad = ' sbad"><span class="vh">Failing line: </span' if is_failing else '"'
-        written.append(f'<span data-line="{number}" class="sline{bad}><bdi>{html}</bdi>\n</span>')
-    shown = (
-        _near(zip(fails, (partial(str, line) for line in written), strict=True), len(written), sum(fails))
-        if near
-        else written
-    )
-    body = "".join(shown) + _more(len(text) - len(begin))
-    return mark_safe(f'<pre class="text source"><code>{body}</code></pre>')  # noqa: S308 - every token is escaped
-
-
-def _coloured(lines: list[str], language: str) -> Iterable[str]:
-    """Write each line as HTML, in colours where its language is known and it is not too long for that."""
-    try:
-        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False) if language else None
-    except ClassNotFound:
-        lexer = None
-    if lexer is None or sum(map(len, lines)) > MAX_COLOURED or max(map(len, lines)) > MAX_LINE:
-        return (escape(visible(line)) for line in lines)
-    # Each line for itself: a token over several lines is closed and opened again with the line.
-    written = [""]
-    for token, value in lexer.get_tokens("\n".join(lines)):
-        for index, part in enumerate(value.split("\n")):
-            if index:
-                written.append("")
-            shown = escape(visible(part))
-            name = next((name for family, name in CLASSES if token in family), "")
-            written[-1] += f'<span class="{name}">{shown}</span>' if name and part.strip() else shown
-    return written[: len(lines)] + [""] * (len(lines) - len(written))
-
-
-def _numbered(lines: list[str]) -> Iterator[tuple[str, str]]:
-    is_fenced = any(line.lstrip().startswith(FENCE) for line in lines)
-    number, counts = 0, not is_fenced
-    for line in lines:
-        if line.lstrip().startswith(FENCE):
-            number, counts = 0, not counts
-            yield "", line
-        else:
-            number += counts
-            yield str(number) if counts else "", line

@@ -17,9 +17,10 @@ from django.utils.safestring import SafeString, mark_safe
 from dashboard.insights.plots import percent
 from dashboard.navigation import Section, sections_for
 from dashboard.shared.choices import WORDINGS, given_word, state_word
-from dashboard.shared.json_view import is_long, render_json, render_source, render_text
+from dashboard.shared.json_view import is_long, render_json
 from dashboard.shared.mistakes import code_title, title_of, value_of
 from dashboard.shared.responses import is_sent, undo_of
+from dashboard.shared.text_view import render_source, render_text
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_text import shown_pointer

@@ -61,11 +61,17 @@ def count_nodes(value: Any) -> int:
 
 def _levels(value: Any) -> Iterator[int]:
     """Yield how many values stand at each depth, before they are looked at."""
-    # Level by level, because a comprehension looks at a value in a third of the time that a stack takes.
     yield 1
+    for holders in holders_by_level(value):
+        yield sum(map(len, holders))
+
+
+def holders_by_level(value: Any) -> Iterator[list[Any]]:
+    """Yield the objects and arrays at each depth, before those below are looked for."""
+    # Level by level, because a comprehension looks at a value in a third of the time that a stack takes.
     holders = [value] if isinstance(value, HOLDERS) else []
     while holders:
-        yield sum(map(len, holders))
+        yield holders
         below = (holder.values() if isinstance(holder, dict) else holder for holder in holders)
         holders = [each for members in below for each in members if isinstance(each, HOLDERS)]
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 ROOT = ""
+# The steps to a place, the last one outside; of a million places few are ever written as pointers.
+Steps = tuple["Steps", str | int] | None
 MAX_DIGITS = 19  # of an array index
 _INDEX = re.compile(rf"(?<![^/])[0-9]{{1,{MAX_DIGITS - 1}}}(?![^/])")  # a whole token
 
@@ -26,6 +28,15 @@ def join(base: str, *tokens: str | int) -> str:
 def from_tokens(tokens: Iterable[str | int]) -> str:
     """Build a pointer from unescaped tokens; none gives the whole document."""
     return "".join([f"/{token if isinstance(token, int) else escape(token)}" for token in tokens])
+
+
+def from_steps(place: Steps) -> str:
+    """Build a pointer from the steps that lead to a place."""
+    steps = list[str | int]()
+    while place is not None:
+        place, step = place
+        steps.append(step)
+    return from_tokens(reversed(steps))
 
 
 def tokens(pointer: str) -> tuple[str, ...]:

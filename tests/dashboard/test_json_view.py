@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Sequence
 from html import unescape
 from typing import Any
 
 import pytest
 
 from dashboard.call.call_history import editable
-from dashboard.shared.json_view import MAX_LINES, MAX_SOURCE, MAX_STRING, render_json, render_source, render_text
+from dashboard.shared.json_view import MAX_LINES, MAX_STRING, render_json
+from dashboard.shared.text_view import MAX_SOURCE, render_source, render_text
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.json_types import count_nodes
 from retrycontract.contract.outputs.json_text import parse_json
 from tests.contract.test_sanitizer_properties import steps
 
@@ -40,17 +43,28 @@ def test_of_a_long_output_the_first_of_the_mistakes_that_are_alike_is_shown() ->
     assert len(lines(shown)) < 20
 
 
-def test_no_line_is_made_that_is_not_shown() -> None:
-    """An output of a megabyte has hundreds of thousands: to make them all took seconds, for each look at the page."""
+ITEMS = {
+    "numbers": lambda number: number,
+    "objects": lambda number: {"a": [number, {"b": "x"}], "c": {}},
+    "names": lambda number: f"n{number}",
+}
 
-    def calls_for(size: int) -> int:
-        items = [n if n % 2 else "two" for n in range(size)]
-        errors = [error(f"/items/{n}") for n in range(0, size, 2)][:500]
-        return steps(lambda: render_json({"items": items}, errors, near=True))
 
-    calls_for(1_000)
-    # To count a line takes one call, which begins and ends.
-    assert calls_for(50_000) - calls_for(1_000) < 2.5 * 49_000
+@pytest.mark.parametrize("item", ITEMS.values(), ids=ITEMS)
+@pytest.mark.parametrize("failing", [(), (0,), (400, 800), range(0, 900, 2)])
+def test_no_line_is_made_that_is_not_shown(item: Callable[[int], Any], failing: Sequence[int]) -> None:
+    """An output of a megabyte has hundreds of thousands: to look at each took seconds, for each look at the page."""
+
+    def shown(size: int) -> tuple[int, int]:
+        items = [item(number) for number in range(size)]
+        value = {"items": items, "named": {str(number): each for number, each in enumerate(items)}}
+        errors = [error(f"/{where}/{number}") for where in value for number in failing]
+        return steps(lambda: render_json(value, errors, near=True)), count_nodes(value)
+
+    (few, small), (many, large) = shown(1_000), shown(20_000)
+    # Each value is counted in all and among those that are left out, in a few calls that begin and end; to make the
+    # lines of numbers took 15 for each, of objects 32.
+    assert many - few < 12 * (large - small)
 
 
 @pytest.mark.parametrize("beyond", [0, 40_000])

@@ -338,8 +338,9 @@ def _differences(value: Any, redacted: Any, pointer: str = "") -> Iterator[str]:
 
 def redacted_places(value: Any) -> Iterator[str]:
     """Yield the places of the values that hold a redaction mark."""
-    # A place is a chain of steps, written as a pointer only where a mark is: a million values have few.
-    pending: list[tuple[Any, Any]] = [(value, None)]
+    if not has_redaction(value):  # which is quicker to tell than where
+        return
+    pending: list[tuple[Any, pointers.Steps]] = [(value, None)]
     while pending:
         item, place = pending.pop()
         if isinstance(item, dict):
@@ -347,8 +348,4 @@ def redacted_places(value: Any) -> Iterator[str]:
         elif isinstance(item, list):
             pending.extend((item[index], (place, index)) for index in reversed(range(len(item))))
         elif isinstance(item, str) and has_redaction(item):
-            steps = list[str | int]()
-            while place is not None:
-                place, step = place
-                steps.append(step)
-            yield pointers.from_tokens(reversed(steps))
+            yield pointers.from_steps(place)
