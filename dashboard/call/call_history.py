@@ -14,6 +14,7 @@ from django.utils.html import escape
 
 from dashboard.call.diagnosis import TONES, Change, Course, Diagnosis, Mark, compare
 from dashboard.call.entries import AttemptEntry, GuidanceEntry
+from retrycontract.contract.json_types import has_at_most, write_json
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.outputs.source_code import UnknownLanguageError, declared_language
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
@@ -228,14 +229,15 @@ class CallHistory:
     def is_heavy(self) -> bool:
         """Tell whether the last output that parsed is so long that the form gets it only when it is to be corrected."""
         output = self.newest_parsed.output if self.newest_parsed else None
-        # Indenting is slow, and makes nothing shorter.
-        is_long = len(json.dumps(output, ensure_ascii=False)) > MOST_EDITED
+        # Indenting is slow, and makes nothing shorter; neither does writing: each value has a character at least.
+        is_long = not has_at_most(MOST_EDITED, output) or len(write_json(output, ensure_ascii=False)) > MOST_EDITED
         return is_long or len(escape(self.editable_arguments).encode()) > MOST_EDITED
 
     @property
     def kept_places(self) -> list[str]:
         """List the places of the values that only the agent has, and that it keeps when they are left alone."""
-        return list(redacted_places(self.newest_parsed.output)) if self.newest_parsed else []
+        attempt = self.newest_parsed
+        return list(redacted_places(attempt.output)) if attempt and attempt.is_redacted else []
 
     @property
     def suggested_arguments(self) -> str | None:

@@ -338,8 +338,6 @@ def _differences(value: Any, redacted: Any, pointer: str = "") -> Iterator[str]:
 
 def redacted_places(value: Any) -> Iterator[str]:
     """Yield the places of the values that hold a redaction mark."""
-    if not has_redaction(value):  # which is quicker to tell than where
-        return
     pending: list[tuple[Any, pointers.Steps]] = [(value, None)]
     while pending:
         item, place = pending.pop()
