@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -15,10 +15,12 @@ from retrycontract.contract.checks.sensitive_places import sensitive_pointers
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.guidance import MAX_TEXT, Answer, render_guidance
+from retrycontract.contract.json_types import holders_by_level
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.thoughts import INVISIBLE
 from retrycontract.contract.redaction.changes import make_patch
+from retrycontract.contract.redaction.foreign import MARK
 from retrycontract.contract.redaction.sanitizer import has_redaction
 from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.contract.webhooks import WebhookEvent
@@ -338,6 +340,9 @@ def _differences(value: Any, redacted: Any, pointer: str = "") -> Iterator[str]:
 
 def redacted_places(value: Any) -> Iterator[str]:
     """Yield the places of the values that hold a redaction mark."""
+    below = (each.values() if isinstance(each, dict) else each for each in chain(*holders_by_level([value])))
+    if not any(isinstance(each, str) and MARK in each for members in below for each in members):
+        return  # which is told sooner than where they are
     pending: list[tuple[Any, pointers.Steps]] = [(value, None)]
     while pending:
         item, place = pending.pop()
