@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime
+from io import StringIO
 
 import pytest
-from django.core.management import CommandError
+from django.core.management import CommandError, call_command
 from django.db.models import F
 
 from retrycontract import RetryContract, Tool
 from retrycontract.contract.lifecycle import CallState
+from retrycontract.management.commands import seed
 from retrycontract.management.seeding.courses import TOOLS, SeedTool, faults
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Escalation, Event, Guidance, Notice, Rollup
 from retrycontract.usecases.counts.recount import recount
@@ -47,6 +49,17 @@ def test_planted_calls_are_what_history_counts_and_records_of_answers_say() -> N
             given.filter(next_valid=True).count(),
         )
     assert AnswerRecord.objects.filter(worked__gt=0).exists()
+
+
+def test_who_writes_meanwhile_ends_it_with_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    class AgentBeside(StringIO):
+        def write(self, text: str) -> int:
+            make_blocked()
+            return super().write(text)
+
+    monkeypatch.setattr(seed, "REPORTED_EVERY", 2_000)  # the calls of one transaction
+    with pytest.raises(CommandError, match="Stop the service, or its agents, and plant again"):
+        call_command("seed", "--calls", "4000", stdout=AgentBeside())
 
 
 def test_a_planted_call_goes_on_as_any_other() -> None:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection
+from django.db import IntegrityError, connection
 from django.utils import timezone
 
 from retrycontract.management.demo import AGENT
@@ -59,7 +59,13 @@ class Command(BaseCommand):
         now, size, started = timezone.now(), database_size(), time.monotonic()
         # With the newest key: planted a second time, the same seed must not make the same ids again.
         planter = Planter(now - timedelta(days=days), now, random.Random(f"{seed}:{last}"))  # noqa: S311 - no secret
-        planter.plant(calls, waiting=waiting, report=report)
+        try:
+            planter.plant(calls, waiting=waiting, report=report)
+        except IntegrityError as error:  # the rows bring their own keys
+            raise CommandError(
+                "Somebody else wrote to the database meanwhile, and took a key that a planted row has. What was "
+                "planted before stays. Stop the service, or its agents, and plant again."
+            ) from error
         took = time.monotonic() - started
         each = (database_size() - size) / calls
         self.stdout.write(f"Made {calls:,} calls in {took:.1f} s: {calls / took:,.0f} calls/s, {each:,.0f} bytes/call.")
