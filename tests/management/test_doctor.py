@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,16 @@ from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.management.commands.doctor import examine
 from retrycontract.management.doctor import Finding, Level
 from retrycontract.store.history import unguard_history
-from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ProviderIdentity, ToolVersion
+from retrycontract.store.models import (
+    Attempt,
+    Channel,
+    ChannelTurn,
+    Door,
+    Event,
+    OutboxMessage,
+    ProviderIdentity,
+    ToolVersion,
+)
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from retrycontract.usecases.people.log_in import begin_factor, confirm_factor
 from tests.factories import PASSWORD, RIGHT, make_agent, make_tool, make_user, submit
@@ -119,9 +130,12 @@ def newer_release(_: Setup) -> None:
         )
 
 
-def without_log(_: Setup) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA journal_mode=DELETE")
+def without_log(service: Setup) -> None:
+    """As on a file system that has no memory for several processes, where asking for a log changes nothing."""
+    connection.close()
+    with closing(sqlite3.connect(service.database)) as file:
+        file.execute("PRAGMA journal_mode=DELETE")
+    connection.settings_dict["OPTIONS"] = {**connection.settings_dict["OPTIONS"], "init_command": ""}
 
 
 def careless(_: Setup) -> None:
@@ -214,10 +228,14 @@ def gone_endpoint(_: Setup) -> None:
 
 
 def stubborn_endpoint(_: Setup) -> None:
-    endpoint, _secret = add_endpoint("https://x.example/", list(WebhookEvent), now=timezone.now(), **BY)
-    endpoint.messages.create(
-        channel=Channel.ENDPOINT, text="{}", created_at=timezone.now(), due_at=timezone.now(), tries=2, last_error="no"
-    )
+    now = timezone.now()
+    for address in ("https://other.example/", "https://x.example/"):
+        endpoint, _secret = add_endpoint(address, list(WebhookEvent), now=now, **BY)
+        ChannelTurn.objects.create(channel=Channel.ENDPOINT, endpoint=endpoint, free_at=now, failures=2)
+        for tries in (0, 2):
+            endpoint.messages.create(
+                channel=Channel.ENDPOINT, text="{}", created_at=now, due_at=now, tries=tries, last_error="no"
+            )
 
 
 def closed_endpoint(service: Setup) -> None:
@@ -293,8 +311,13 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (never_copied, "warn", "backups", "There is no copy, and calls since .*: retrycontract backup FILE"),
     (copied(days=8), "warn", "backups", "The newest copy is of .*: retrycontract backup FILE"),
     (message(tries=9, given_up_at=timezone.now()), "warn", "messages", "1 were given up"),
-    (message(tries=2, last_error="no such host"), "warn", "messages", r"email does not take them \(no such host\)"),
-    (stubborn_endpoint, "warn", "messages", r"of ep_\w+ \(https://x.example/\) does not take them \(no\)"),
+    (
+        message(tries=2, last_error="no such host"),
+        "warn",
+        "messages",
+        r"email does not take them \(no such host\): 1 wait",
+    ),
+    (stubborn_endpoint, "warn", "messages", r"\(https://x.example/\) does not take them \(no\): 2 wait. .* lately: 2"),
     (gone_endpoint, "warn", "endpoints", r"1 were switched off, as their receivers are gone \(410\)"),
     (
         closed_endpoint,

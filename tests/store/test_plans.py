@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.db.models import QuerySet
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from retrycontract.store.fields import IN_BLOCKS, SqlLiteral
-from retrycontract.store.models import Attempt, Call, Event
+from retrycontract.store.models import Attempt, Call, ChannelTurn, Event, OutboxMessage, WebhookEndpoint
 from retrycontract.store.models.calls import CONTINUED
 from retrycontract.store.models.escalations import free_calls, snoozed_calls
 from retrycontract.store.models.events import within
@@ -46,6 +49,28 @@ def test_it_is_found_by_its_index(name: str) -> None:
     asked, index = ASKED[name]
     plan = asked.explain()
     assert f"INDEX {index}" in plan, plan
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: OutboxMessage.objects.next_endpoint(NOW, NOW),
+        lambda: list(ChannelTurn.objects.taken(NOW, NOW)),
+        lambda: OutboxMessage.objects.next_of(WebhookEndpoint(pk=1), NOW),
+    ],
+    ids=["the next endpoint", "whose turn is taken", "the next message"],
+)
+def test_messages_are_found_by_endpoint_and_time(ask: Callable[[], object]) -> None:
+    """A receiver that is down has a hundred thousand of them: to read all, each second, took more than a core."""
+    with CaptureQueriesContext(connection) as asked:
+        ask()
+    with connection.cursor() as cursor:
+        for query in asked:
+            cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")
+            steps = [step for *_, step in cursor.fetchall() if "outbox" in step]
+            assert steps
+            found = [re.search(r"\(endpoint_id=\? AND .*(due_at|last_tried_at)[<>=]", step) for step in steps]
+            assert all(found), steps
 
 
 @pytest.mark.parametrize("text", ["it's", "100 %s", 'a "b"', "%%"])

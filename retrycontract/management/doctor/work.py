@@ -19,6 +19,8 @@ from retrycontract.management.doctor import Finding, fail, ok, warn
 from retrycontract.management.doctor.surroundings import patches
 from retrycontract.store.models import (
     Attempt,
+    Channel,
+    ChannelTurn,
     OutboxMessage,
     SecondFactor,
     Tool,
@@ -130,11 +132,13 @@ def messages(now: datetime) -> Iterator[Finding]:
     retried = OutboxMessage.objects.retried().first()
     if lost:
         yield warn("messages", f"{lost} were given up this week; the admin says why. Is the address right?")
-    elif retried is not None:
-        reason = visible(retried.last_error)
-        receiver = retried.endpoint or f"the {retried.channel}"
-        yield warn("messages", f"The receiver of {receiver} does not take them ({reason}).")
-    else:
+    if retried is not None:
+        reason, receiver = visible(retried.last_error), retried.endpoint or f"the {retried.channel}"
+        failing = OutboxMessage.objects.unfinished(Channel(retried.channel)).filter(endpoint=retried.endpoint).count()
+        rests = ChannelTurn.objects.filter(failures__gt=0).count()
+        beside = f" Receivers that took none lately: {rests}." if rests > 1 else ""
+        yield warn("messages", f"The receiver of {receiver} does not take them ({reason}): {failing:,} wait.{beside}")
+    if not lost and retried is None:
         yield ok("messages", "None is stuck.")
 
 

@@ -910,7 +910,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='outboxmessage',
-            index=models.Index(condition=models.Q(('delivered_at__isnull', True), ('endpoint__isnull', False), ('given_up_at__isnull', True)), fields=['endpoint', 'due_at'], name='outbox_due'),
+            index=models.Index(condition=models.Q(('delivered_at__isnull', True), ('given_up_at__isnull', True), ('endpoint__isnull', False)), fields=['endpoint', 'due_at'], name='outbox_due'),
+        ),
+        migrations.AddIndex(
+            model_name='outboxmessage',
+            index=models.Index(condition=models.Q(('delivered_at__isnull', True), ('given_up_at__isnull', True)), fields=['endpoint', 'channel', 'last_tried_at', 'due_at'], name='outbox_tried'),
         ),
         migrations.AddConstraint(
             model_name='outboxmessage',

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Final, cast
 from urllib.parse import urlsplit
 
@@ -139,9 +141,16 @@ AHEAD: Final = timedelta(minutes=1)
 OF_PEOPLE = ~Q(channel=Channel.ENDPOINT) & Q(endpoint__isnull=True)
 
 
-def _is_due(now: datetime) -> Q:
+UNFINISHED = Q(delivered_at__isnull=True, given_up_at__isnull=True)
+
+
+def _reasons_to_send(now: datetime) -> tuple[Q, ...]:
+    """Give why a message is due: its time has come, or stands where the clock was before it went back.
+
+    Each by itself is found in an index, also among a hundred thousand; joined by `or` they are not.
+    """
     never_tried = Q(last_tried_at=None, due_at__gt=now + AHEAD)
-    return Q(due_at__lte=now) | Q(last_tried_at__gt=now + AHEAD) | never_tried
+    return Q(due_at__lte=now), Q(last_tried_at__gt=now + AHEAD), never_tried
 
 
 class OutboxMessageQuerySet(models.QuerySet["OutboxMessage"]):
@@ -149,20 +158,21 @@ class OutboxMessageQuerySet(models.QuerySet["OutboxMessage"]):
 
     def unfinished(self, channel: Channel) -> OutboxMessageQuerySet:
         """Keep what is still to be delivered, the least tried first."""
-        return self.filter(channel=channel, delivered_at=None, given_up_at=None).order_by("tries", "pk")
+        return self.filter(UNFINISHED, channel=channel).order_by("tries", "pk")
 
     def next_endpoint(self, now: datetime, until: datetime) -> WebhookEndpoint | None:
         """Find an endpoint that is to be sent something now and whose turn is free, the longest free first."""
-        unfinished = self.filter(delivered_at=None, given_up_at=None)
-        waiting = unfinished.filter(_is_due(now), endpoint=OuterRef("pk"))
+        unfinished = self.filter(UNFINISHED, channel=Channel.ENDPOINT, endpoint=OuterRef("pk"))
+        waiting = reduce(or_, (Q(Exists(unfinished.filter(reason))) for reason in _reasons_to_send(now)))
         taken = ChannelTurn.objects.taken(now, until).filter(endpoint=OuterRef("pk"))
-        free = WebhookEndpoint.objects.filter(Exists(waiting), ~Exists(taken), is_active=True)
+        free = WebhookEndpoint.objects.filter(waiting, ~Exists(taken), is_active=True)
         return free.order_by(F("turn__free_at").asc(nulls_first=True), "pk").first()
 
-    def due(self, endpoint: WebhookEndpoint, now: datetime) -> OutboxMessageQuerySet:
-        """Keep what an endpoint is to be sent now, the longest due first."""
-        unfinished = self.filter(endpoint=endpoint, delivered_at=None, given_up_at=None)
-        return unfinished.filter(_is_due(now)).order_by("due_at", "pk")
+    def next_of(self, endpoint: WebhookEndpoint, now: datetime) -> OutboxMessage | None:
+        """Find what an endpoint is to be sent now, the longest due first."""
+        unfinished = self.filter(UNFINISHED, channel=Channel.ENDPOINT, endpoint=endpoint).order_by("due_at", "pk")
+        found = (unfinished.filter(reason).first() for reason in _reasons_to_send(now))
+        return next(filter(None, found), None)
 
     def outdated(self, endpoint: WebhookEndpoint, now: datetime) -> OutboxMessageQuerySet:
         """Keep what an endpoint was sent, or was not, so long ago that nobody asks any more; the oldest first."""
@@ -220,7 +230,7 @@ class OutboxMessage(models.Model):
             models.Index(
                 fields=("channel", "tries"),
                 name="outbox_unfinished",
-                condition=Q(delivered_at__isnull=True, given_up_at__isnull=True),
+                condition=UNFINISHED,
             ),
             # What retention forgets.
             models.Index(fields=("created_at",), name="outbox_ended", condition=HAS_ENDED),
@@ -228,7 +238,11 @@ class OutboxMessage(models.Model):
             models.Index(
                 fields=("endpoint", "due_at"),
                 name="outbox_due",
-                condition=Q(delivered_at__isnull=True, given_up_at__isnull=True, endpoint__isnull=False),
+                condition=UNFINISHED & Q(endpoint__isnull=False),
+            ),
+            # What was tried, or is to be tried, at a time that this clock has not reached yet.
+            models.Index(
+                fields=("endpoint", "channel", "last_tried_at", "due_at"), name="outbox_tried", condition=UNFINISHED
             ),
         )
 
@@ -295,10 +309,10 @@ class Notice(models.Model):
 
 
 def _pauses(now: datetime, pause: timedelta) -> Q:
-    mine = Q(endpoint=OuterRef("endpoint")) | Q(endpoint=None, channel=OuterRef("channel"))
-    tried_ahead = OutboxMessage.objects.filter(mine, delivered_at=None, given_up_at=None, last_tried_at__gt=now + AHEAD)
+    ahead = OutboxMessage.objects.filter(UNFINISHED, channel=OuterRef("channel"), last_tried_at__gt=now + AHEAD)
+    of_endpoint, of_people = ahead.filter(endpoint=OuterRef("endpoint")), ahead.filter(endpoint=None)
     is_of_now = Q(failures__gt=0) | Q(free_at__lte=now + pause + AHEAD)
-    return Q(is_of_now, ~Exists(tried_ahead), free_at__gt=now)
+    return Q(is_of_now, ~Exists(of_endpoint), ~Exists(of_people), free_at__gt=now)
 
 
 class ChannelTurnQuerySet(models.QuerySet["ChannelTurn"]):

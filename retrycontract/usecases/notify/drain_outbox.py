@@ -230,7 +230,7 @@ def _begin(endpoint: WebhookEndpoint, now: datetime) -> _Try | None:
         if turn is None:
             return None
         # Looked for once more under the turn: another sender may have sent what made the endpoint due.
-        message = OutboxMessage.objects.due(endpoint, now).select_related("endpoint").first()
+        message = OutboxMessage.objects.select_related("endpoint").next_of(endpoint, now)
         if message is None:
             # As it was found: nothing was tried, so nothing is to be paused for.
             turn.release(free_at=turn.free_at, failures=turn.failures)
