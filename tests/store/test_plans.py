@@ -29,6 +29,7 @@ ASKED: dict[str, tuple[QuerySet[Any], str]] = {
     ),
     "what waits for a worker": (Attempt.objects.claimable(NOW)[:200], "attempt_waiting"),
     "what was left behind": (Attempt.objects.left_behind(NOW, NOW)[:200], "attempt_waiting"),
+    "who was told a hint last": (Attempt.objects.filter(standing_hint=1).order_by("-pk")[:1], "attempt_told"),
     "whether anything waits": (Attempt.objects.waiting().order_by("pk")[:1], "attempt_waiting"),
     "the operators' queue": (Call.objects.blocked()[:50], "call_queue"),
     "what was put off": (snoozed_calls(NOW), "snooze_until"),

@@ -758,6 +758,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='attempt',
+            index=models.Index(condition=models.Q(('standing_hint__isnull', False)), fields=['standing_hint', 'id'], name='attempt_told'),
+        ),
+        migrations.AddIndex(
+            model_name='attempt',
             index=models.Index(fields=['tool_call_id', 'call'], name='attempt_by_tool_call', opclasses=('varchar_pattern_ops', 'int8_ops')),
         ),
         migrations.AddConstraint(

@@ -193,7 +193,7 @@ class Attempt(models.Model):
     shown_max = models.PositiveIntegerField(default=0)
     fingerprint = models.CharField(max_length=64, blank=True, default="")
     duration_us = models.PositiveBigIntegerField(null=True)
-    # What joined the feedback; stored with the verdict, and looked up by call.
+    # What joined the feedback; stored with the verdict.
     standing_hint = models.ForeignKey(
         "StandingHint", null=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
@@ -225,6 +225,8 @@ class Attempt(models.Model):
         indexes = (
             # What workers claim and the sweep looks for.
             models.Index(fields=("id",), name="attempt_waiting", condition=Q(state__in=("queued", "leased"))),
+            # The few that were told a standing hint: its page shows the newest of each.
+            models.Index(fields=("standing_hint", "id"), name="attempt_told", condition=Q(standing_hint__isnull=False)),
             # The search among all calls.
             models.Index(
                 fields=("tool_call_id", "call"),
