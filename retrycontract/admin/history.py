@@ -126,11 +126,12 @@ class CallAdmin(Page):
             shown = [(call.public_id, line(call.tool_name), line(call.agent.name)) for call in calls[:MOST_NAMED]]
             asked = {"calls": calls, "shown": shown, "more": len(calls) - len(shown), "confirmed": CONFIRMED}
             return self.page_of_action(request, "admin/cancel_calls.html", "Cancel calls", asked)
-        cancelled = 0
-        for call in calls:
+        cancelled, left = 0, len(request.POST.getlist(ACTION_CHECKBOX_NAME)) - len(calls)
+        for call in self.in_time(calls, request):
+            is_done = False
             with suppress(LostRaceError):
-                cancelled += cancel_call(call, **by(request))
-        left = len(request.POST.getlist(ACTION_CHECKBOX_NAME)) - cancelled
+                is_done = cancel_call(call, **by(request))
+            cancelled, left = cancelled + is_done, left + (not is_done)
         kept = f" {left} had ended, or changed this moment; they are as they were." if left > 0 else ""
         done = f"{cancelled} call{'s' * (cancelled != 1)} cancelled.{kept}"
         self.message_user(request, done, messages.WARNING if left > 0 else messages.SUCCESS)

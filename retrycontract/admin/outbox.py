@@ -58,9 +58,8 @@ class MessagePage(HistoryPage):
     @admin.action(description="Send again: the same message, under the same id", permissions=["view"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[OutboxMessage]) -> None:
         """Call the use case for each."""
-        chosen = self.first_of(queryset, request)
-        sent = sum(send_again(message, **by(request)) for message in chosen)
-        left = len(chosen) - sent
+        tried = [send_again(each, **by(request)) for each in self.in_time(self.first_of(queryset, request), request)]
+        sent, left = tried.count(True), tried.count(False)
         kept = f" {left} are to be tried anyway." if left else ""
         self.message_user(
             request, f"{sent} messages are sent again.{kept}", messages.SUCCESS if sent else messages.WARNING

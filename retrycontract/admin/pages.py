@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from operator import attrgetter
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from django.contrib import admin, messages
@@ -44,7 +45,8 @@ MAX_SHOWN = 20_000  # characters of one value; more than anybody reads
 MAX_LINE = 200  # characters of one value in a list
 MAX_COUNTED = 5_000  # rows: a list of more says so much, and no page after it is offered
 MOST_WORDS, LONGEST_KEY = 20, 18  # of a search; digits of a row's key
-MOST_AT_ONCE = 500  # rows that one action is taken on: of a whole list it would go on for minutes
+# Rows that one action is taken on, and seconds for which it goes on: of a whole list it would take minutes.
+MOST_AT_ONCE, LONGEST_ACTION = 500, 5.0
 NOTHING = "–"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
 
@@ -119,6 +121,17 @@ class Page(_Admin):
             told = f"An action is taken on {MOST_AT_ONCE} rows at once: take it again for the rest."
             self.message_user(request, told, messages.WARNING)
         return first[:MOST_AT_ONCE]
+
+    def in_time(self, rows: Sequence[Row], request: HttpRequest) -> Iterator[Row]:
+        """Give the rows one by one for as long as an action may go on, and say how many are left."""
+        until = monotonic() + LONGEST_ACTION
+        for done, row in enumerate(rows):
+            if monotonic() > until:
+                left = len(rows) - done
+                told = f"An action goes on for {LONGEST_ACTION:g} s. Rows that are left for another one: {left}."
+                self.message_user(request, told, messages.WARNING)
+                return
+            yield row
 
     def page_of_action(self, request: HttpRequest, template: str, title: str, shown: dict[str, Any]) -> HttpResponse:
         """Show a page between the list and what an action does to its rows."""

@@ -148,6 +148,15 @@ def test_of_a_whole_list_so_many_are_cancelled_at_once(admin: Client, monkeypatc
     assert Call.objects.filter(state="cancelled").count() == 12
 
 
+def test_an_action_ends_in_time_and_says_what_is_left(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "LONGEST_ACTION", -1.0)
+    page = admin.post(CALLS, {"action": "cancel", "_selected_action": [make_blocked().pk]}).content.decode()
+    shown = confirmed(admin, page)
+    assert "An action goes on for -1 s. Rows that are left for another one: 1." in shown
+    assert "0 calls cancelled." in shown
+    assert not Call.objects.filter(state="cancelled").exists()
+
+
 # Operators
 
 NEW: dict[str, Any] = {
