@@ -68,7 +68,7 @@ def size_of(lines: Iterable[str]) -> int:
 
 def gap(number: int, more: str = "") -> str:
     """Say how many lines are left out."""
-    return f'<span class="jx jmore">… {number} {more}line{"" if number == 1 else "s"}\n</span>'
+    return f'<span class="jx jmore">… {number:,} {more}line{"" if number == 1 else "s"}\n</span>'
 
 
 def left_out(left: int) -> str:

@@ -72,7 +72,9 @@ def test_a_mistake_far_behind_the_beginning_is_shown(beyond: int) -> None:
     html = str(render_json({"items": [*range(beyond), "two", *range(50)]}, [error(f"/items/{beyond}")], near=True))
     assert marked(html) == ['"two", VAL-002']
     assert (
-        sum(int(gap) for gap in re.findall(r"… (\d+) line", html)) + len(lines(html)) - html.count("jmore")
+        sum(int(gap.replace(",", "")) for gap in re.findall(r"… ([\d,]+) line", html))
+        + len(lines(html))
+        - html.count("jmore")
         > beyond + 50
     )
 
