@@ -206,11 +206,6 @@ class CallHistory:
         return next((attempt for attempt in self.attempts if attempt.is_valid is not None), None)
 
     @property
-    def has_mistake(self) -> bool:
-        """Tell whether the newest judged attempt made a mistake that other calls may share."""
-        return self.newest_judged is not None and bool(self.newest_judged.fingerprint)
-
-    @property
     def can_accept(self) -> bool:
         """Tell whether the output parsed, so that it may be accepted as it is."""
         return self.newest_judged is not None and self.newest_judged.is_parsed

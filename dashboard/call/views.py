@@ -119,7 +119,8 @@ def _answer(request: HttpRequest, found: Call) -> HttpResponse:
         return _page(request, read_story(found), form=form, status=REFUSED)
     escalation = get_object_or_404(Escalation, public_id=form.cleaned_data["escalation"], call=found)
     # What is right now, and held for a person, made no mistake that others could be told of.
-    is_mistaken = form.stands and read_story(found).has_mistake
+    newest = Attempt.objects.newest_judged([found])
+    is_mistaken = form.stands and newest.filter(fingerprint__gt="").exists()
     stands_days = form.stands_days if is_mistaken else None
     try:
         sent = send_answer(
