@@ -18,11 +18,25 @@ from retrycontract.store.transactions import Position
 from retrycontract.usecases.notify.follow_events import EventBatch
 
 MEDIA_TYPE: Final = "text/event-stream"
+# As OpenAPI 3.2 describes a stream: event by event, with the fields that stand beside its data.
+_EVENT: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["id", "event", "data"],
+    "properties": {
+        "id": {"type": "string"},
+        "event": {"$ref": "#/components/schemas/AgentEvent"},
+        "data": {
+            "type": "string",
+            "contentMediaType": "application/json",
+            "contentSchema": {"$ref": "#/components/schemas/EventOut"},
+        },
+    },
+}
 DECLARED: Final[dict[str, Any]] = {
     "responses": {
         200: {
             "description": "Events as they happen; the `data` of each is an EventOut, `event` its type.",
-            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/EventOut"}}},
+            "content": {MEDIA_TYPE: {"schema": _EVENT}},
         }
     }
 }

@@ -103,9 +103,14 @@ def by_a_worker(settings: Settings) -> None:
     settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"judge": "worker"})
 
 
+def frames_in(text: str) -> list[dict[str, str]]:
+    """Read the fields of each event of a stream."""
+    return [dict(line.split(": ", 1) for line in frame.split("\n")) for frame in text.split("\n\n")[:-1]]
+
+
 def events_in(text: str) -> list[Any]:
     """Read the `data` of each event of a stream."""
-    return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
+    return [json.loads(frame["data"]) for frame in frames_in(text) if "data" in frame]
 
 
 @cache
@@ -143,6 +148,13 @@ def check_against_document(method: str, path: str, reply: Reply) -> None:
         return
     media_type = reply.headers["Content-Type"].partition(";")[0]
     schema = declared["content"][media_type]["schema"]
-    whole = {"allOf": [schema], "components": document()["components"]}
-    for told in reply.body if media_type == "text/event-stream" else [reply.body]:
-        jsonschema_rs.Draft202012Validator(whole).validate(told)
+    if media_type != "text/event-stream":
+        _validator(schema).validate(reply.body)
+        return
+    for frame, told in zip(filter(lambda frame: "data" in frame, frames_in(reply.text)), reply.body, strict=True):
+        _validator(schema).validate(frame)
+        _validator(schema["properties"]["data"]["contentSchema"]).validate(told)
+
+
+def _validator(schema: Any) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator({"allOf": [schema], "components": document()["components"]})

@@ -16,7 +16,7 @@ from retrycontract.store.models import Agent, Call, OutboxMessage, WebhookEndpoi
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
 from retrycontract.usecases.notify.follow_events import PAGE
-from tests.api.conftest import Door, Reply
+from tests.api.conftest import Door, Reply, frames_in
 from tests.factories import RIGHT, WRONG, answer, make_tool, make_user
 
 SECRET = "sk_live_" + "51HqLyjWDarjtT1zdp7dcXYZ"
@@ -184,7 +184,7 @@ def test_a_full_page_asks_for_the_next_one_at_once_even_when_nothing_of_it_was_w
 def test_ids_of_the_frames_grow_and_the_type_stands_beside_the_data(door: Door) -> None:
     block(door)
     reply = door.send("GET", "/events", **FROM_THE_BEGINNING)
-    frames = [dict(line.split(": ", 1) for line in frame.split("\n")) for frame in reply.text.split("\n\n")[:-1]]
+    frames = frames_in(reply.text)
     assert [frame["event"] for frame in frames] == types(reply.body)
     assert ids(reply) == sorted(ids(reply))
     assert reply.headers["Content-Type"] == "text/event-stream"

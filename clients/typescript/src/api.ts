@@ -2836,7 +2836,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["EventOut"];
+                    "text/event-stream": {
+                        id: string;
+                        event: components["schemas"]["AgentEvent"];
+                        data: string;
+                    };
                 };
             };
             /** @description Bad Request */
