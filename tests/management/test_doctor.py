@@ -25,20 +25,12 @@ from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.management.commands.doctor import examine
 from retrycontract.management.doctor import Finding, Level
 from retrycontract.store.history import unguard_history
-from retrycontract.store.models import (
-    Attempt,
-    Channel,
-    ChannelTurn,
-    Door,
-    Event,
-    OutboxMessage,
-    ProviderIdentity,
-    ToolVersion,
-)
+from retrycontract.store.models import Attempt, Door, Event, ProviderIdentity, ToolVersion
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from retrycontract.usecases.people.log_in import begin_factor, confirm_factor
 from tests.factories import PASSWORD, RIGHT, make_agent, make_tool, make_user, submit
 from tests.file_database import file_database as file_database
+from tests.management.outbox_ills import BY, gone_endpoint, message, stubborn_endpoint
 
 
 class Setup:
@@ -215,29 +207,6 @@ def misspelt(_: Setup) -> None:
     ToolVersion.objects.update(schema={"properties": {"a": {"x-sensitve": True}}})
 
 
-def message(**values: Any) -> Callable[[Setup], None]:
-    def write(_: Setup) -> None:
-        OutboxMessage.objects.create(channel=Channel.EMAIL, subject="s", text="t", created_at=timezone.now(), **values)
-
-    return write
-
-
-def gone_endpoint(_: Setup) -> None:
-    endpoint, _secret = add_endpoint("https://x.example/", list(WebhookEvent), now=timezone.now(), **BY)
-    endpoint.give_up(timezone.now())
-
-
-def stubborn_endpoint(_: Setup) -> None:
-    now = timezone.now()
-    for address in ("https://other.example/", "https://x.example/"):
-        endpoint, _secret = add_endpoint(address, list(WebhookEvent), now=now, **BY)
-        ChannelTurn.objects.create(channel=Channel.ENDPOINT, endpoint=endpoint, free_at=now, failures=2)
-        for tries in (0, 2):
-            endpoint.messages.create(
-                channel=Channel.ENDPOINT, text="{}", created_at=now, due_at=now, tries=tries, last_error="no"
-            )
-
-
 def closed_endpoint(service: Setup) -> None:
     add_endpoint("https://x.example/", list(WebhookEvent), now=timezone.now(), **BY)
     service.set(encryption_keys=[Fernet.generate_key().decode()])
@@ -278,7 +247,6 @@ def setting(**values: Any) -> Callable[[Setup], None]:
     return lambda service: service.set(**values)
 
 
-BY: dict[str, Any] = {"actor": "ada", "door": Door.ADMIN}
 ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (open_folder, "warn", "data folder", "chmod 700"),
     (lose_database, "FAIL", "database", "there is no service's data in"),

@@ -193,8 +193,7 @@ class Attempt(models.Model):
     shown_max = models.PositiveIntegerField(default=0)
     fingerprint = models.CharField(max_length=64, blank=True, default="")
     duration_us = models.PositiveBigIntegerField(null=True)
-    # What joined the feedback; stored with the verdict.
-    standing_hint = models.ForeignKey(
+    standing_hint = models.ForeignKey(  # what joined the feedback; stored with the verdict
         "StandingHint", null=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
     # What may be long comes last: to reach what stands behind it SQLite reads all of it, page after page.
@@ -225,7 +224,6 @@ class Attempt(models.Model):
         indexes = (
             # What workers claim and the sweep looks for.
             models.Index(fields=("id",), name="attempt_waiting", condition=Q(state__in=("queued", "leased"))),
-            # The few that were told a standing hint: its page shows the newest of each.
             models.Index(fields=("standing_hint", "id"), name="attempt_told", condition=Q(standing_hint__isnull=False)),
             # The search among all calls.
             models.Index(
