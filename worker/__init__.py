@@ -94,25 +94,30 @@ class Threads(ABC):
         """Work until it is time to stop."""
 
 
-THREADS: Final = 3  # a receiver that hangs has one of them, and the others go on
+# A receiver that takes long has one of these, and the others go on; one more is kept for those that do not.
+THREADS: Final = 3
 
 
 class OutboxDrain(Threads):
     """Drain the outbox every few seconds, in threads of its own: a receiver that hangs keeps no attempt waiting."""
 
     def __init__(self) -> None:
-        super().__init__("courier", THREADS)
+        super().__init__("courier", THREADS + 1)
+        self._kept = iter((True,))  # for the first thread that asks
 
     def _run(self) -> None:
         # Imported here: Celery loads its worker's modules before Django is ready.
         from retrycontract.usecases.notify.drain_outbox import drain_endpoints, drain_outbox
 
+        quick = next(self._kept, False)
         while not self._stopping.wait(settings.RETRYCONTRACT.sweep_seconds or threading.TIMEOUT_MAX):
             try:
                 # These threads belong to no request, after which Django would look after the connection.
                 close_old_connections()
                 drain_outbox(now=timezone.now(), clock=timezone.now)
-                while not self._stopping.is_set() and drain_endpoints(now=timezone.now(), clock=timezone.now):
+                while not self._stopping.is_set() and drain_endpoints(
+                    now=timezone.now(), clock=timezone.now, quick=quick
+                ):
                     drain_outbox(now=timezone.now(), clock=timezone.now)  # people do not wait for systems
             except Exception as error:  # noqa: BLE001 - it is logged there
                 outage.failed(error, "The courier's thread failed; it goes on with the next sweep")

@@ -105,7 +105,7 @@ class TurnPage(Page):
     list_display = ("channel", "endpoint", "free_at", "failures", "lease_until")
     list_select_related = ("endpoint",)
     read_at_once = ("endpoint__sealed_address",)
-    fields = ("channel", "endpoint", "free_at", "failures", "lease_until")
+    fields = ("channel", "endpoint", "free_at", "failures", "lease_until", "took_ms")
 
 
 @admin.register(WorkerBeat)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 
@@ -243,6 +244,23 @@ def test_a_system_that_hangs_keeps_neither_people_nor_other_systems_waiting(
         eventually(lambda: len(quick.posts) == 2 and chat.posts)
         assert len(hanging.posts) == 1
         eventually(lambda: len(hanging.posts) == 2)
+
+
+def test_however_many_systems_are_slow_quick_ones_are_told_at_once(
+    settings: Settings, run_worker: Callable[[float], None]
+) -> None:
+    slow = [Receiver(seconds=4) for _ in range(8)]
+    with ExitStack() as open_ones, receiving() as quick:
+        configure(settings, allow_private_webhooks=True)
+        for receiver in (quick, *(open_ones.enter_context(receiving(each)) for each in slow)):
+            add_endpoint(receiver.url, list(WebhookEvent), now=timezone.now(), actor="ada", door=Door.COMMAND)
+        run_worker(0.05)
+        configure(settings, judge="auto")
+        for each in range(1, 7):
+            make_blocked()
+            eventually(lambda told=each: len(quick.posts) >= told, within=3.5 if each > 1 else 20)  # type: ignore[misc]
+        # Else it would have been their turn as often.
+        assert sum(len(receiver.posts) for receiver in slow) < 8 * 6 / 2
 
 
 def test_an_outbox_that_fails_does_not_stop_its_thread(

@@ -606,6 +606,7 @@ class Migration(migrations.Migration):
                 ('failures', models.PositiveIntegerField(default=0)),
                 ('lease_token', models.CharField(blank=True, default='', max_length=40)),
                 ('lease_until', models.DateTimeField(null=True)),
+                ('took_ms', models.PositiveIntegerField(null=True)),
                 ('endpoint', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='turn', to='retrycontract.webhookendpoint')),
             ],
             options={

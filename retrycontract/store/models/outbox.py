@@ -121,6 +121,7 @@ def _holds(end: str | None, now: datetime) -> bool:
 
 
 MAX_ERROR = 200  # characters kept of what went wrong with a message
+QUICK_MS: Final = 1_000  # that a receiver takes to answer which keeps no courier from others
 REMEMBERED_FOR: Final = timedelta(days=30)  # what an endpoint was sent; within it, it can be sent again
 
 
@@ -160,12 +161,16 @@ class OutboxMessageQuerySet(models.QuerySet["OutboxMessage"]):
         """Keep what is still to be delivered, the least tried first."""
         return self.filter(UNFINISHED, channel=channel).order_by("tries", "pk")
 
-    def next_endpoint(self, now: datetime, until: datetime) -> WebhookEndpoint | None:
-        """Find an endpoint that is to be sent something now and whose turn is free, the longest free first."""
+    def next_endpoint(self, now: datetime, until: datetime, *, quick: bool = False) -> WebhookEndpoint | None:
+        """Find an endpoint that is to be sent something now and whose turn is free, the longest free first.
+
+        With `quick` only one whose receiver answered the last time within a second.
+        """
         unfinished = self.filter(UNFINISHED, channel=Channel.ENDPOINT, endpoint=OuterRef("pk"))
         waiting = reduce(or_, (Q(Exists(unfinished.filter(reason))) for reason in _reasons_to_send(now)))
         taken = ChannelTurn.objects.taken(now, until).filter(endpoint=OuterRef("pk"))
         free = WebhookEndpoint.objects.filter(waiting, ~Exists(taken), is_active=True)
+        free = free.filter(turn__took_ms__lte=QUICK_MS) if quick else free
         return free.order_by(F("turn__free_at").asc(nulls_first=True), "pk").first()
 
     def next_of(self, endpoint: WebhookEndpoint, now: datetime) -> OutboxMessage | None:
@@ -351,6 +356,7 @@ class ChannelTurn(models.Model):
     failures = models.PositiveIntegerField(default=0)
     lease_token = models.CharField(max_length=40, blank=True, default="")
     lease_until = models.DateTimeField(null=True)
+    took_ms = models.PositiveIntegerField(null=True)  # the last try
 
     objects = ChannelTurnQuerySet.as_manager()
 
@@ -365,10 +371,11 @@ class ChannelTurn(models.Model):
     def __str__(self) -> str:
         return self.channel if self.endpoint is None else f"{self.channel} {self.endpoint}"
 
-    def release(self, *, free_at: datetime, failures: int) -> bool:
+    def release(self, *, free_at: datetime, failures: int, took_ms: int | None = None) -> bool:
         """Give the channel back until `free_at`; False when the lease had run out and somebody else has it."""
         mine = ChannelTurn.objects.filter(pk=self.pk, lease_token=self.lease_token)
-        return bool(mine.update(lease_token="", lease_until=None, free_at=free_at, failures=failures))
+        said = {"free_at": free_at, "failures": failures, "took_ms": self.took_ms if took_ms is None else took_ms}
+        return bool(mine.update(lease_token="", lease_until=None, **said))
 
 
 class WebhookDelivery(models.Model):

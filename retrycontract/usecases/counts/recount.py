@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
@@ -81,15 +81,24 @@ JUDGED: Final = ("attempt.judged", "attempt.dead", "attempt.unasked")
 def rebuild_rollups(*, since: datetime, now: datetime, actor: str, door: Door) -> int:
     """Replace the rollups of the hours that are over by what history says; returns how many counters there are.
 
-    Nobody writes to an hour that is over, so nobody has to wait and nothing is counted twice.
+    Nobody writes to an hour that is over, so nothing is counted twice. A day at a time, for others to write between.
     """
     start, end = hour_of(since), hour_of(now - SETTLED)
-    tally = Counter({count: amount for count, amount in recount(since=start).items() if amount and count.hour < end})
+    by_day = defaultdict[datetime, Tally](Counter)
+    for count, amount in recount(since=start).items():
+        if amount and count.hour < end:
+            by_day[max(SummarySpan.DAY.beginning(count.hour), start)][count] = amount
+    at = start
+    while at < end:
+        after = min(SummarySpan.DAY.beginning(at) + SummarySpan.DAY.length, end)
+        with write_transaction():
+            Rollup.objects.replace(by_day[at], start=at, end=after)
+            Summary.objects.forget_from(at)  # also what was summed up meanwhile of days that are still to come
+        at = after
+    counters = sum(map(len, by_day.values()))
     with write_transaction():
-        Rollup.objects.replace(tally, start=start, end=end)
-        Summary.objects.forget_from(start)
-        Event.record("metrics.rebuilt", actor=actor, door=door, at=now, since=start.isoformat(), counters=len(tally))
-    return len(tally)
+        Event.record("metrics.rebuilt", actor=actor, door=door, at=now, since=start.isoformat(), counters=counters)
+    return counters
 
 
 def fold_rollups(*, now: datetime) -> int:

@@ -193,12 +193,15 @@ class _Try:
     began: datetime
 
 
-def drain_endpoints(*, now: datetime, clock: Callable[[], datetime], chance: Callable[[], float] = _chance) -> bool:
+def drain_endpoints(
+    *, now: datetime, clock: Callable[[], datetime], chance: Callable[[], float] = _chance, quick: bool = False
+) -> bool:
     """Try one message that is due, of the endpoint whose turn it is; False when there was nothing to do.
 
-    `now` says what is due, `clock` when the try ended, `chance` (0 to 1) spreads the tries.
+    `now` says what is due, `clock` when the try ended, `chance` (0 to 1) spreads the tries. With `quick` none is tried
+    whose receiver took long the last time.
     """
-    endpoint = OutboxMessage.objects.next_endpoint(now, now + LEASE)
+    endpoint = OutboxMessage.objects.next_endpoint(now, now + LEASE, quick=quick)
     begun = _begin(endpoint, now) if endpoint else None
     if begun is None:
         return False
@@ -206,19 +209,20 @@ def drain_endpoints(*, now: datetime, clock: Callable[[], datetime], chance: Cal
     # it.
     outcome = carry_out(begun.message)
     ended = clock()
+    took_ms = max((ended - begun.began) // timedelta(milliseconds=1), 0)
     with write_transaction():
         WebhookDelivery.objects.create(
             message=begun.message,
             tried_at=begun.began,
             status=outcome.status,
             reason=outcome.problem,
-            duration_ms=max((ended - begun.began) // timedelta(milliseconds=1), 0),
+            duration_ms=took_ms,
         )
         if outcome.problem:
-            _failed_at_endpoint(begun, outcome, ended, chance())
+            _failed_at_endpoint(begun, outcome, ended, took_ms, chance())
         else:
             begun.message.deliver(ended)
-            begun.turn.release(free_at=ended, failures=0)
+            begun.turn.release(free_at=ended, failures=0, took_ms=took_ms)
         outdated = OutboxMessage.objects.outdated(begun.endpoint, ended).values_list("pk", flat=True)[:BATCH]
         OutboxMessage.objects.filter(pk__in=list(outdated)).delete()
     return True
@@ -239,7 +243,7 @@ def _begin(endpoint: WebhookEndpoint, now: datetime) -> _Try | None:
     return _Try(endpoint, turn, message, now)
 
 
-def _failed_at_endpoint(begun: _Try, outcome: SendResult, now: datetime, chance: float) -> None:
+def _failed_at_endpoint(begun: _Try, outcome: SendResult, now: datetime, took_ms: int, chance: float) -> None:
     """Say when the message is tried again and when its receiver is, or that it is over."""
     message, turn = begun.message, begun.turn
     asked = asked_pause(outcome.retry_after, now)
@@ -248,7 +252,8 @@ def _failed_at_endpoint(begun: _Try, outcome: SendResult, now: datetime, chance:
     due_at = now + max(pause_of_message(message.tries, chance), asked)
     # Not ours when the lease ran out and another sender has delivered the message since.
     is_ours = message.fail(outcome.problem, given_up_at=now if is_over else None, due_at=due_at)
-    turn.release(free_at=now + max(rest_of_receiver(turn.failures + 1), asked), failures=turn.failures + 1)
+    free_at = now + max(rest_of_receiver(turn.failures + 1), asked)
+    turn.release(free_at=free_at, failures=turn.failures + 1, took_ms=took_ms)
     if is_gone:
         endpoint = begun.endpoint
         if endpoint.give_up(now):
