@@ -35,7 +35,8 @@ from retrycontract.usecases.notify.tend_endpoint import (
 @never_cache
 def webhooks(request: HttpRequest) -> HttpResponse:
     administrators_only(request.user)
-    return render(request, "webhooks/webhooks.html", {"lines": list_endpoints()})
+    more = max(WebhookEndpoint.objects.count() - MOST_ENDPOINTS, 0)
+    return render(request, "webhooks/webhooks.html", {"lines": list_endpoints(), "more": more})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

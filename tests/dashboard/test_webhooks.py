@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
+from dashboard import webhooks
 from dashboard.navigation import Role
 from dashboard.webhooks import PAGE
 from retrycontract.contract.webhooks import WebhookEvent
@@ -232,6 +233,15 @@ def test_a_page_that_is_not_there_breaks_nothing(admin: Client, after: str) -> N
 @pytest.mark.parametrize("rest", ["", "switch/", "secret/", "messages/msg_x/"])
 def test_an_endpoint_that_is_not_there_is_not_found(admin: Client, rest: str) -> None:
     assert admin.post(f"/settings/webhooks/ep_x/{rest}").status_code == 404
+
+
+def test_a_long_list_says_how_many_are_not_shown(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhooks, "MOST_ENDPOINTS", 2)
+    for number in range(5):
+        make_endpoint(f"https://x{number}.example/")
+    page = admin.get("/settings/webhooks/").content.decode()
+    assert page.count('class="card endpoint"') == 2
+    assert "3 newer endpoints are not shown here" in page
 
 
 def test_the_number_of_queries_does_not_grow_with_endpoints_and_messages(admin: Client) -> None:
