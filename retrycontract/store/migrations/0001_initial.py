@@ -606,7 +606,6 @@ class Migration(migrations.Migration):
                 ('failures', models.PositiveIntegerField(default=0)),
                 ('lease_token', models.CharField(blank=True, default='', max_length=40)),
                 ('lease_until', models.DateTimeField(null=True)),
-                ('took_ms', models.PositiveIntegerField(null=True)),
                 ('endpoint', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='turn', to='retrycontract.webhookendpoint')),
             ],
             options={
@@ -756,10 +755,6 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='attempt',
             index=models.Index(condition=models.Q(('state__in', ('queued', 'leased'))), fields=['id'], name='attempt_waiting'),
-        ),
-        migrations.AddIndex(
-            model_name='attempt',
-            index=models.Index(condition=models.Q(('standing_hint__isnull', False)), fields=['standing_hint', 'id'], name='attempt_told'),
         ),
         migrations.AddIndex(
             model_name='attempt',
@@ -915,11 +910,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='outboxmessage',
-            index=models.Index(condition=models.Q(('delivered_at__isnull', True), ('given_up_at__isnull', True), ('endpoint__isnull', False)), fields=['endpoint', 'due_at'], name='outbox_due'),
-        ),
-        migrations.AddIndex(
-            model_name='outboxmessage',
-            index=models.Index(condition=models.Q(('delivered_at__isnull', True), ('given_up_at__isnull', True)), fields=['endpoint', 'channel', 'last_tried_at', 'due_at'], name='outbox_tried'),
+            index=models.Index(condition=models.Q(('delivered_at__isnull', True), ('endpoint__isnull', False), ('given_up_at__isnull', True)), fields=['endpoint', 'due_at'], name='outbox_due'),
         ),
         migrations.AddConstraint(
             model_name='outboxmessage',

@@ -243,7 +243,7 @@ class OutboxMessage(models.Model):
             models.Index(
                 fields=("endpoint", "due_at"),
                 name="outbox_due",
-                condition=UNFINISHED & Q(endpoint__isnull=False),
+                condition=Q(delivered_at__isnull=True, given_up_at__isnull=True, endpoint__isnull=False),
             ),
             # What was tried, or is to be tried, at a time that this clock has not reached yet.
             models.Index(
