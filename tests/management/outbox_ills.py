@@ -26,12 +26,15 @@ def gone_endpoint(_: object) -> None:
     endpoint.give_up(timezone.now())
 
 
-def stubborn_endpoint(_: object) -> None:
-    now = timezone.now()
-    for address in ("https://other.example/", "https://x.example/"):
-        endpoint, _secret = add_endpoint(address, list(WebhookEvent), now=now, **BY)
-        ChannelTurn.objects.create(channel=Channel.ENDPOINT, endpoint=endpoint, free_at=now, failures=2)
-        for tries in (0, 2):
-            endpoint.messages.create(
-                channel=Channel.ENDPOINT, text="{}", created_at=now, due_at=now, tries=tries, last_error="no"
-            )
+def stubborn_endpoints(*, failures: int, tries: int) -> Callable[[object], None]:
+    def write(_: object) -> None:
+        now = timezone.now()
+        for address in ("https://other.example/", "https://x.example/"):
+            endpoint, _secret = add_endpoint(address, list(WebhookEvent), now=now, **BY)
+            ChannelTurn.objects.create(channel=Channel.ENDPOINT, endpoint=endpoint, free_at=now, failures=failures)
+            for tried in (0, tries):
+                endpoint.messages.create(
+                    channel=Channel.ENDPOINT, text="{}", created_at=now, due_at=now, tries=tried, last_error="no"
+                )
+
+    return write

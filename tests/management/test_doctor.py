@@ -30,7 +30,7 @@ from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from retrycontract.usecases.people.log_in import begin_factor, confirm_factor
 from tests.factories import PASSWORD, RIGHT, make_agent, make_tool, make_user, submit
 from tests.file_database import file_database as file_database
-from tests.management.outbox_ills import BY, gone_endpoint, message, stubborn_endpoint
+from tests.management.outbox_ills import BY, gone_endpoint, message, stubborn_endpoints
 
 
 class Setup:
@@ -285,7 +285,8 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
         "messages",
         r"email does not take them \(no such host\): 1 wait",
     ),
-    (stubborn_endpoint, "warn", "messages", r"\(https://x.example/\) does not take them \(no\): 2 wait. .* lately: 2"),
+    (stubborn_endpoints(failures=2, tries=2), "warn", "messages", r"\(https://x.example/\) does not take .*lately: 2"),
+    (stubborn_endpoints(failures=3, tries=1), "warn", "messages", r"\(https://.*.example/\) .* \(no\): 2 wait. "),
     (gone_endpoint, "warn", "endpoints", r"1 were switched off, as their receivers are gone \(410\)"),
     (
         closed_endpoint,

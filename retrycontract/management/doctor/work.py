@@ -38,6 +38,7 @@ PATIENCE = timedelta(seconds=60)  # longer than any sweep and lease of the defau
 BROKER_SECONDS = 2
 LATELY = timedelta(days=7)
 SOON = timedelta(days=14)
+MOST_FAILURES = 3  # in a row, of a receiver that is restarted
 MOST_HOOKS = 20  # that are knocked at: each may take seconds
 
 
@@ -129,17 +130,26 @@ def workers(now: datetime) -> Iterator[Finding]:
 def messages(now: datetime) -> Iterator[Finding]:
     """Look for messages that did not reach anybody or anything."""
     lost = OutboxMessage.objects.given_up().filter(given_up_at__gt=now - LATELY).count()
-    retried = OutboxMessage.objects.retried().first()
+    stuck = OutboxMessage.objects.retried().first() or _refused()
     if lost:
         yield warn("messages", f"{lost} were given up this week; the admin says why. Is the address right?")
-    if retried is not None:
-        reason, receiver = visible(retried.last_error), retried.endpoint or f"the {retried.channel}"
-        failing = OutboxMessage.objects.unfinished(Channel(retried.channel)).filter(endpoint=retried.endpoint).count()
+    if stuck is not None:
+        reason, receiver = visible(stuck.last_error), stuck.endpoint or f"the {stuck.channel}"
+        failing = OutboxMessage.objects.unfinished(Channel(stuck.channel)).filter(endpoint=stuck.endpoint).count()
         rests = ChannelTurn.objects.filter(failures__gt=0).count()
         beside = f" Receivers that took none lately: {rests}." if rests > 1 else ""
         yield warn("messages", f"The receiver of {receiver} does not take them ({reason}): {failing:,} wait.{beside}")
-    if not lost and retried is None:
+    if not lost and stuck is None:
         yield ok("messages", "None is stuck.")
+
+
+def _refused() -> OutboxMessage | None:
+    """Find a message that a receiver did not take which takes none: each of many is tried once before one is again."""
+    failing = ChannelTurn.objects.filter(failures__gte=MOST_FAILURES).exclude(endpoint__is_active=False)
+    if (turn := failing.order_by("-failures").first()) is None:
+        return None
+    tried = OutboxMessage.objects.unfinished(Channel(turn.channel)).filter(endpoint=turn.endpoint, tries__gt=0)
+    return tried.select_related("endpoint").first()
 
 
 def endpoints(now: datetime) -> Iterator[Finding]:
