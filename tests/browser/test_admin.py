@@ -160,6 +160,8 @@ def test_calls_are_cancelled_from_their_list(live_server: LiveServer, page: Page
     page.locator("#action-toggle").check()
     page.locator("select[name=action]").select_option(label="Cancel the selected calls: their agents are told to stop")
     page.get_by_role("button", name="Go").click()
-    expect(page.locator(".messagelist")).to_have_text("1 calls cancelled.")
+    expect(page.get_by_text("One call is under way and will be cancelled.")).to_be_visible()
+    page.get_by_role("button", name="Cancel the call").click()
+    expect(page.locator(".messagelist")).to_have_text("1 call cancelled.")
     call.refresh_from_db()
     assert call.state == "cancelled"
