@@ -122,8 +122,8 @@ def test_ctrl_c_before_the_first_words_shows_no_imports(tmp_path: Path) -> None:
 def look_at_a_first_start(said: str) -> None:
     """Each slow step has a line, each attempt one of the log, and what a person needs comes last."""
     log = [line for line in said.splitlines() if re.match(r"\d\d:\d\d:\d\d  ", line)]
-    assert [line.split("  ")[2] for line in log[:2]] == [
-        "Migrating a new database: 19 steps",
+    assert [re.sub(r"\d+", "N", line.split("  ")[2]) for line in log[:2]] == [
+        "Migrating a new database: N steps",
         "Gathering the files of the pages",
     ]
     for number in (1, 2, 3):
