@@ -215,7 +215,8 @@ def import_(file: str) -> None:
 def rotate_keys(step: str) -> None:
     """Replace the encryption key, step by step.
 
-    make, restart the service, reseal, retire, restart: no submission is lost on the way.
+    make, reseal, retire: no submission is lost on the way. Where the keys are given to the service, restart it after
+    make and after retire.
     """
     django_command("rotate_keys", step)
 

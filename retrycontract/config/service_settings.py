@@ -15,7 +15,7 @@ from cryptography.fernet import Fernet
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from retrycontract.config.database_url import is_redis_url, read_database_url
-from retrycontract.config.key_files import put_once
+from retrycontract.config.key_files import KeptKeys, put_once, usable_keys
 from retrycontract.config.outside_settings import DeliverySettings, LoginSettings, Parts
 from retrycontract.config.outside_settings import is_plain_url as is_plain_url
 from retrycontract.config.telemetry import checked_endpoint
@@ -29,15 +29,6 @@ CELERY_DOORBELL = "worker.celery_doorbell.CeleryDoorbell"
 HOST = re.compile(r"\*|\.?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\]", re.IGNORECASE)
 SHORTEST_KEY = 32  # characters of the secret key: half of what hexadecimal digits write of 256 bits
 BOUNDS = (("gt", "more than"), ("ge", "at least"), ("lt", "less than"), ("le", "at most"))
-
-
-def _usable(keys: list[str]) -> list[str]:
-    for key in keys:
-        try:
-            Fernet(key)
-        except ValueError:
-            raise ValueError("must be a Fernet key: 32 bytes in URL-safe base64") from None
-    return keys
 
 
 def _unguessable(key: str) -> str:
@@ -227,7 +218,7 @@ class ServiceSettings(LoginSettings, DeliverySettings):
 
     # Blank, it would be the folder that the command was started in.
     _named_folder = field_validator("data_dir", mode="before")(lambda given: str(given).strip() or "data")
-    _usable_keys = field_validator("encryption_keys")(_usable)
+    _usable_keys = field_validator("encryption_keys")(usable_keys)
     _secret = field_validator("secret_key")(_unguessable)
 
     @field_validator("allowed_hosts")
@@ -367,7 +358,8 @@ def load(environ: dict[str, str]) -> ServiceSettings:
     if not settings.encryption_keys:
         file, lost = settings.data_dir / "encryption_key", "what is sealed cannot be read"  # one a line, newest first
         new = Fernet.generate_key
-        made["encryption_keys"] = _kept(file, lambda: new().decode(), lambda text: _usable(text.split()), lost)
+        _kept(file, lambda: new().decode(), lambda text: usable_keys(text.split()), lost)
+        made["encryption_keys"] = KeptKeys(file)
     return settings.model_copy(update=made)
 
 

@@ -18,12 +18,30 @@ from tests.file_database import all_at_once
 def test_keys_are_made_once_for_their_owner_alone(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "data"
     first, second = load_with(folder), load_with(folder)
-    assert (first.secret_key, first.encryption_keys) == (second.secret_key, second.encryption_keys)
+    assert (first.secret_key, [*first.encryption_keys]) == (second.secret_key, [*second.encryption_keys])
     assert len(first.secret_key) >= 50
     Fernet(first.encryption_keys[0])
     assert sorted(path.name for path in folder.iterdir()) == ["encryption_key", "secret_key"]
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("text", [None, b"", b"garbage", b"\xff\xfe"], ids=repr)
+def test_a_service_follows_its_file_and_keeps_what_it_knows_while_that_holds_no_key(
+    tmp_path: Path, text: bytes | None
+) -> None:
+    keys = load_with(tmp_path).encryption_keys
+    file = tmp_path / "encryption_key"
+    old = [*keys]
+    file.unlink()
+    if text is not None:
+        file.write_bytes(text)
+    assert [*keys] == old
+    new = [Fernet.generate_key().decode(), *old]
+    (tmp_path / "draft").write_text("\n".join(new))
+    (tmp_path / "draft").replace(file)
+    assert ([*keys], keys[0], keys[:1], len(keys)) == (new, new[0], new[:1], 2)
+    assert new[0] not in repr(keys)
 
 
 def test_keys_that_are_given_are_not_written_down(tmp_path: Path) -> None:

@@ -56,25 +56,31 @@ def house(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return found
 
 
-def rotate(house: House) -> None:
-    printed("rotate_keys", "make")
-    house.restart()
-    printed("rotate_keys", "reseal")
-    printed("rotate_keys", "retire")
-    house.restart()
+STEPS = ("make", "reseal", "retire")
 
 
-def test_after_a_rotation_the_new_key_alone_opens_everything(house: House) -> None:
+def rotate(house: House, restarted_after: tuple[str, ...] = ()) -> None:
+    for step in STEPS:
+        printed("rotate_keys", step)
+        if step in restarted_after:
+            house.restart()
+
+
+# In the wrong order it was lost what a service sealed that had not been started again.
+@pytest.mark.parametrize("restarted_after", [(), ("make",), ("retire",), STEPS], ids=str)
+def test_after_a_rotation_the_new_key_alone_opens_everything(house: House, restarted_after: tuple[str, ...]) -> None:
     (old,) = house.keys
     secret = WebhookEndpoint.objects.get().secrets_at(timezone.now())
     codes = begin_factor(make_user(), now=timezone.now()).secret
-    rotate(house)
+    rotate(house, restarted_after)
+    submit(make_agent(), RIGHT)
+    house.restart()
     assert SecondFactor.objects.get().secret == codes
     assert len(house.keys) == 1
     assert house.keys != [old]
     assert WebhookEndpoint.objects.get().secrets_at(timezone.now()) == secret
     assert WebhookEndpoint.objects.get().address == "https://hooks.example/x"
-    assert judge_waiting(clock=timezone.now) == 3
+    assert judge_waiting(clock=timezone.now) == 4
     assert set(Call.objects.values_list("state", flat=True)) == {"valid"}
 
 
@@ -87,7 +93,6 @@ def test_the_file_stays_its_owners_alone_and_is_never_half_written(house: House)
 
 def test_while_both_keys_are_known_work_goes_on(house: House) -> None:
     printed("rotate_keys", "make")
-    house.restart()
     submit(make_agent(), RIGHT)
     assert judge_waiting(clock=timezone.now) == 4
     assert set(Call.objects.values_list("state", flat=True)) == {"valid"}
