@@ -24,6 +24,7 @@ from retrycontract.store.models import Agent, OutboxMessage, WebhookDelivery, We
 from retrycontract.store.models.outbox import MAX_ADDRESS
 from retrycontract.usecases.notify.drain_outbox import send_again
 from retrycontract.usecases.notify.tend_endpoint import (
+    TooManyEndpointsError,
     UnusableAddressError,
     add_endpoint,
     change_endpoint,
@@ -53,6 +54,8 @@ def new_webhook(request: HttpRequest) -> HttpResponse:
             made, text = add_endpoint(given["address"], given["events"], given["agent"], **by(request))
         except UnusableAddressError as error:
             form.add_error("address", str(error))
+        except TooManyEndpointsError as error:
+            form.add_error("agent", str(error))
         else:
             return _shown_once(request, made, text)
     return render(request, "webhooks/new_webhook.html", {"form": form}, status=REFUSED)
@@ -84,9 +87,13 @@ def switch_webhook(request: HttpRequest, endpoint_id: str) -> HttpResponse:
     administrators_only(request.user)
     found, wanted = _get(endpoint_id), request.POST.get("switch") == "on"
     # An empty address keeps the present one, which nobody is shown.
-    change_endpoint(found, {"address": "", "events": found.events, "is_active": wanted}, **by(request))
     said = "on: it is sent what waits for it, and told of what happens from now on"
-    messages.success(request, f"The endpoint is {said if wanted else 'off: it is told of nothing'}.")
+    try:
+        change_endpoint(found, {"address": "", "events": found.events, "is_active": wanted}, **by(request))
+    except TooManyEndpointsError as error:
+        messages.warning(request, str(error))
+    else:
+        messages.success(request, f"The endpoint is {said if wanted else 'off: it is told of nothing'}.")
     return redirect("dashboard:webhook", endpoint_id=endpoint_id)
 
 

@@ -28,7 +28,7 @@ from retrycontract.store.models import (
     WebhookEndpoint,
 )
 from retrycontract.usecases.notify.drain_outbox import drain_endpoints
-from retrycontract.usecases.notify.tend_endpoint import add_endpoint
+from retrycontract.usecases.notify.tend_endpoint import MOST_ON, add_endpoint
 from tests.dashboard.conftest import logged_in, text_of
 from tests.factories import make_agent, make_blocked, make_user
 from tests.serving.receivers import receiving
@@ -242,6 +242,31 @@ def test_a_long_list_says_how_many_are_not_shown(admin: Client, monkeypatch: pyt
     page = admin.get("/settings/webhooks/").content.decode()
     assert page.count('class="card endpoint"') == 2
     assert "3 newer endpoints are not shown here" in page
+
+
+@pytest.mark.parametrize("whose", [None, "deployer"])
+def test_no_more_are_on_than_a_call_can_bear_and_what_is_on_is_changed_all_the_same(
+    admin: Client, whose: str | None
+) -> None:
+    agent, other = make_agent("deployer"), make_agent("writer")
+    form = FORM | {"agent": agent.pk if whose else ""}
+    shown = [admin.post("/settings/webhooks/new/", form).status_code for _ in range(MOST_ON)]
+    assert set(shown) == {200}
+    refused = admin.post("/settings/webhooks/new/", form)
+    said = f"{MOST_ON} endpoints are on for {whose or 'all agents'}, and no more can be"
+    assert (refused.status_code, said in text_of(refused)) == (422, True)
+    assert f'value="{ADDRESS}"' in refused.content.decode()
+    # Those of others are counted by themselves.
+    assert admin.post("/settings/webhooks/new/", FORM | {"agent": other.pk}).status_code == 200
+
+    first, *_, last = WebhookEndpoint.objects.filter(agent=agent if whose else None)
+    assert admin.post(at(first), {"address": "", "events": ["call.expired"]}).status_code == 302
+    admin.post(at(last, "switch/"), {"switch": "off"})
+    assert admin.post("/settings/webhooks/new/", form).status_code == 200
+    page = admin.post(at(last, "switch/"), {"switch": "on"}, follow=True)
+    assert said in text_of(page)
+    assert "sent what waits for it" not in text_of(page)
+    assert not WebhookEndpoint.objects.get(pk=last.pk).is_active
 
 
 def test_the_number_of_queries_does_not_grow_with_endpoints_and_messages(admin: Client) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -28,6 +28,7 @@ def resolve(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(answer[4][0]) for answer in found))
 
 
+MOST_ON: Final = 20  # of one agent, or of all agents: each is a row in the transaction of whatever happens to a call
 CHANGEABLE = ("address", "events", "is_active")
 
 
@@ -49,18 +50,29 @@ class ClosedAddressError(UnusableAddressError):
         ValueError.__init__(self, NOT_PUBLIC)
 
 
+class TooManyEndpointsError(ValueError):
+    """Raised where one more endpoint would be on than may be."""
+
+    def __init__(self, agent: Agent | None) -> None:
+        whose = agent.name if agent else "all agents"
+        instead = "Switch one off, or let one receiver tell several."
+        super().__init__(f"{MOST_ON} endpoints are on for {whose}, and no more can be. {instead}")
+
+
 def add_endpoint(
     address: str, events: Sequence[WebhookEvent], agent: Agent | None = None, *, now: datetime, actor: str, door: Door
 ) -> tuple[WebhookEndpoint, str]:
-    """Make an endpoint and return it with its secret, which is shown this once; raises UnusableAddressError.
+    """Make an endpoint and return it with its secret, which is shown this once.
 
-    It is told of the calls of its agent, or of all agents when there is none.
+    It is told of the calls of its agent, or of all agents when there is none. Raises UnusableAddressError and
+    TooManyEndpointsError.
     """
     check_address(address)
     endpoint = WebhookEndpoint(agent=agent, events=_values(events), created_at=now)
     endpoint.address = address
     text = endpoint.new_secret(now)
     with write_transaction():
+        _find_room(agent)
         endpoint.save(force_insert=True)
         Event.record(
             "endpoint.added", actor=actor, door=door, at=now, endpoint=endpoint.public_id, address=endpoint.shortened,
@@ -72,9 +84,9 @@ def add_endpoint(
 def change_endpoint(
     endpoint: WebhookEndpoint, wanted: dict[str, Any], *, now: datetime, actor: str, door: Door
 ) -> None:
-    """Store what differs of address, events and whether it is on; raises UnusableAddressError.
+    """Store what differs of address, events and whether it is on; an empty address keeps the one that it has.
 
-    An empty address keeps the one that it has.
+    Raises UnusableAddressError and TooManyEndpointsError.
     """
     wanted = {name: wanted[name] for name in CHANGEABLE if wanted[name] != ""} | {"events": _values(wanted["events"])}
     if "address" in wanted:
@@ -94,6 +106,7 @@ def change_endpoint(
         for name, value in changes.items():
             setattr(held, name, value)
         if changes.get("is_active"):
+            _find_room(held.agent)
             # A constraint lets no endpoint be gone and on.
             held.gone_at = None
         held.save(update_fields=["sealed_address", "events", "is_active", "gone_at"])
@@ -119,6 +132,11 @@ def check_address(address: str) -> None:
         raise UnusableAddressError
     if not settings.RETRYCONTRACT.allow_private_webhooks and leads_inside(urlsplit(address).hostname or ""):
         raise ClosedAddressError
+
+
+def _find_room(agent: Agent | None) -> None:
+    if WebhookEndpoint.objects.filter(agent=agent, is_active=True).count() >= MOST_ON:
+        raise TooManyEndpointsError(agent)
 
 
 def _values(events: Sequence[WebhookEvent]) -> list[str]:
