@@ -14,6 +14,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import ORDER_VAR, ChangeList
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
@@ -72,11 +73,28 @@ class BoundedPaginator(_Paginator):
 
     @cached_property
     def count(self) -> int:
-        try:
-            counted = cast(QuerySet[Any], self.object_list)[: MAX_COUNTED + 1].count()
-        except (ValueError, OverflowError) as error:  # an address asks for the year 99999
-            raise IncorrectLookupParameters(error) from error
-        return AtLeast(MAX_COUNTED) if counted > MAX_COUNTED else counted
+        return _counted(cast(QuerySet[Any], self.object_list))
+
+
+def _counted(rows: QuerySet[Any]) -> int:
+    try:
+        counted = rows[: MAX_COUNTED + 1].count()
+    except (ValueError, OverflowError) as error:  # an address asks for the year 99999
+        raise IncorrectLookupParameters(error) from error
+    return AtLeast(MAX_COUNTED) if counted > MAX_COUNTED else counted
+
+
+class BoundedList(ChangeList):
+    """Sort few rows by whatever somebody clicks on; more keep the order that an index has them in."""
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
+        """Leave out, with a word, what somebody clicked on where that would sort a history of millions."""
+        # What is searched for is found by an index, and few.
+        if self.params.get(ORDER_VAR) and not self.query and isinstance(_counted(queryset), AtLeast):
+            del self.params[ORDER_VAR]
+            told = f"More than {MAX_COUNTED:,} rows are not sorted: choose a filter first."
+            self.model_admin.message_user(request, told, messages.WARNING)
+        return list(super().get_ordering(request, queryset))
 
 
 class Page(_Admin):
@@ -91,6 +109,10 @@ class Page(_Admin):
     paginator = BoundedPaginator
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
     read_at_once: ClassVar[tuple[str, ...]] = ()  # of texts, JSON and bytes: what lists show
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002 - Django's signature
+        """Sort no more than can be sorted soon."""
+        return BoundedList
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Leave what is long in the database."""
