@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.management.doctor import Level
 from retrycontract.management.doctor.surroundings import IMAGE, patches
-from retrycontract.store.models import WorkerBeat
+from retrycontract.store.models import Door, WorkerBeat
+from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from tests.delivery.test_webhook import certificate, serve_once
 from tests.file_database import file_database as file_database
 from tests.management.test_doctor import Setup, found
@@ -68,6 +70,15 @@ def test_the_certificates_of_whom_we_tell_are_looked_at(
         service.set(notify_webhook_url=f"https://127.0.0.1:{port}/canary", allow_private_webhooks=True)
         (finding,) = found("certificates")
     assert re.match(told, str(finding))
+    assert "canary" not in finding.text
+
+
+def test_an_endpoint_is_named_as_the_desk_names_it(service: Setup) -> None:
+    service.set(allow_private_webhooks=True)
+    by: dict[str, Any] = {"now": timezone.now(), "actor": "ada", "door": Door.ADMIN}
+    endpoint, _ = add_endpoint("https://127.0.0.1:1/canary", [WebhookEvent.CALL_BLOCKED], **by)
+    (finding,) = found("certificates")
+    assert finding.text.startswith(f"endpoint {endpoint.public_id} cannot be reached safely")
     assert "canary" not in finding.text
 
 

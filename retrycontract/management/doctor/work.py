@@ -178,7 +178,7 @@ def certificates(now: datetime) -> Iterator[Finding]:
     hooks = [("the notifications' webhook", str(settings.RETRYCONTRACT.notify_webhook_url))]
     for endpoint in WebhookEndpoint.objects.filter(is_active=True, gone_at__isnull=True)[:MOST_HOOKS]:
         with suppress(UnreadableError):  # said already
-            hooks.append((f"endpoint {endpoint.pk}", endpoint.address))
+            hooks.append((f"endpoint {endpoint.public_id}", endpoint.address))
     for name, url in hooks:
         target = urlsplit(url)
         if target.scheme != "https":
