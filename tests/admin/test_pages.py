@@ -220,28 +220,6 @@ def test_a_number_that_counting_stopped_at_is_shown_as_such(admin: Client) -> No
     assert "5,000+ results" in admin.get(address(Event)).content.decode()
 
 
-def test_few_rows_are_sorted_by_hand_and_many_only_behind_a_filter(
-    admin: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = ["agent.renamed", *["tool.renamed"] * 3]
-    Event.objects.bulk_create(
-        Event(actor="ada", name=name, door="admin", at=timezone.now(), data={"at": at}) for at, name in enumerate(names)
-    )
-    newest_first = names[::-1]
-
-    def shown(**wanted: str) -> tuple[list[str], bool]:
-        page = admin.get(address(Event), wanted)
-        rows = [event.name for event in page.context["cl"].result_list if event.name in names]
-        return rows, "rows are not sorted" in page.content.decode()
-
-    assert shown(o="1") == (names, False)
-    monkeypatch.setattr(pages, "MAX_COUNTED", 3)
-    assert shown() == (newest_first, False)
-    assert shown(o="1") == (newest_first, True)
-    assert shown(o="-1", name__exact="tool.renamed") == (names[1:], False)
-    assert shown(o="1", q="call_01nobody") == ([], False)
-
-
 @pytest.mark.parametrize("model", [Call, Attempt, Escalation, Guidance, Event], ids=lambda model: model.__name__)
 def test_history_is_searched_by_exact_words_that_an_index_finds(
     admin: Client, answered: Call, model: type[Any]

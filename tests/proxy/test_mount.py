@@ -185,7 +185,15 @@ def test_who_has_used_up_their_work_is_told_before_the_upstream_is_asked(tmp_pat
         assert "nothing is judged" in answer.headers["x-retrycontract-warning"]
 
 
-@pytest.mark.parametrize("path", [f"/proxy/here{chat.PATH}", "/mcp", "/hooks", "/guardrails/authz"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/proxy/here{chat.PATH}",
+        "/mcp",
+        pytest.param("/hooks", marks=pytest.mark.soak),
+        pytest.param("/guardrails/authz", marks=pytest.mark.soak),
+    ],
+)
 def test_what_is_read_of_a_request_is_charged_to_its_key(tmp_path: Path, path: str) -> None:
     with upstream(script=script) as up:
         environment = {

@@ -95,18 +95,19 @@ def test_who_sends_a_dear_output_compiles_nothing(bomb: Bomb) -> None:
     assert contract._compiled is None
 
 
-def test_compiled_versions_are_kept_by_what_they_hold_not_by_number() -> None:
+def test_compiled_versions_are_kept_by_what_they_hold_not_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """190 patterns hold 3 MB; two thousand such versions, of one agent in minutes, would hold 6 GB."""
-    agent = make_agent()
+    agent, together = make_agent(), KEPT_TOGETHER / 8
+    monkeypatch.setattr("retrycontract.usecases.tools.contracts.KEPT_TOGETHER", together)
 
     def register(number: int) -> ref[PinnedContract]:
         patterns = {f"p{at}": {"pattern": f"^{number:016}{at:016}[a-z]+$"} for at in range(190)}
         tool = make_tool(agent, "many", {"type": "object", "properties": patterns})
         return ref(use_often(tool))
 
-    kept = [register(number) for number in range(180)]
+    kept = [register(number) for number in range(24)]
     gc.collect()
     held = [found.holds for each in kept if (found := each()) is not None]
-    assert 0 < len(held) < 180
-    assert sum(held) <= KEPT_TOGETHER
+    assert 0 < len(held) < 24
+    assert sum(held) <= together
     assert kept[-1]() is not None
