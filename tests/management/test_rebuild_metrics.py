@@ -28,6 +28,17 @@ def test_lost_counts_are_made_again() -> None:
     assert Rollup.objects.all().tally() == before
 
 
+def test_what_happened_first_and_was_stored_later_is_counted_too() -> None:
+    make_tool(make_agent())
+    now = timezone.now()
+    make_call(make_agent(), [WRONG, RIGHT], at=now - timedelta(hours=2))
+    make_call(make_agent(), [WRONG, RIGHT], at=now - timedelta(days=50), session_id="planted")
+    before = Rollup.objects.all().tally()
+    Rollup.objects.all().delete()
+    printed("rebuild_metrics")
+    assert Rollup.objects.all().tally() == before
+
+
 def test_a_service_without_history_has_nothing_to_count() -> None:
     assert printed("rebuild_metrics") == "Rebuilt 0 counters.\n"
 
