@@ -74,6 +74,18 @@ def test_the_agent_sees_nothing_until_the_hold_is_over(mia: User) -> None:
     assert not HeldAnswer.objects.exists()
 
 
+def test_a_group_of_many_holds_up_no_answer_of_another_press(mia: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrycontract.usecases.answers.send_answer.BATCH", 2)
+    group, now = [make_blocked() for _ in range(4)], timezone.now()
+    answer_group(Mistake.of(group[0]), mia, Decision.HINT, now=now, text="Use eu-west-1.", grant=2)
+    call = make_blocked(make_agent("another"))
+    hold(call, mia, now + timedelta(seconds=1))
+    assert send_held(now=now + HOLD + timedelta(seconds=1)) == 2
+    call.refresh_from_db()
+    assert call.state == "guided"
+    assert HeldAnswer.objects.count() == 3
+
+
 def test_what_is_held_left_the_queue_and_comes_back_when_it_is_taken_back(mia: User) -> None:
     call, now = make_blocked(), timezone.now()
     held = hold(call, mia, now)

@@ -7,7 +7,8 @@ from typing import Any, Final, Self, TypeVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Window
+from django.db.models.functions import RowNumber
 
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.lifecycle import CallState
@@ -130,6 +131,11 @@ class HeldAnswerQuerySet(models.QuerySet["HeldAnswer"]):
         # What was sent beyond any hold from now was sent before the clock went back: nobody waits until it is there.
         is_over = Q(send_at__lte=now) | Q(held_at__gt=now + LONGEST_HOLD)
         return self.waiting().filter(is_over).order_by("send_at", "pk")
+
+    def first_of_each_press(self) -> HeldAnswerQuerySet:
+        """Put the first answer of each press before any second: thousands that were given at once hold up no other."""
+        turn = Window(RowNumber(), partition_by="batch", order_by=("send_at", "pk"))
+        return self.annotate(turn=turn).order_by("turn", "send_at", "pk")
 
     def waiting(self) -> HeldAnswerQuerySet:
         """Keep those that may still be given; the request of the others has ended under them."""

@@ -26,7 +26,7 @@ from retrycontract.usecases.notify.doorbell import ring_after_commit
 
 logger = logging.getLogger("retrycontract")
 
-BATCH: Final = 200  # held answers that one sweep sends: as many as one press can answer
+BATCH: Final = 50  # held answers that one sweep sends, in one to two seconds: the next one sees what is due since
 
 
 def new_batch() -> str:
@@ -110,9 +110,9 @@ def send_held(*, now: datetime) -> int:
     What cannot be given any more stays, so that its operator sees it with the words: the agent got it right itself
     meanwhile, say.
     """
-    due = HeldAnswer.objects.due(now).select_related("escalation", "operator", "call")[:BATCH]
+    due = HeldAnswer.objects.due(now).select_related("escalation", "operator", "call")
     number = 0
-    for held in due:
+    for held in due.first_of_each_press()[:BATCH]:
         try:
             given = give_guidance(
                 held.escalation, held.operator, Decision(held.decision), now=now, text=held.text,
