@@ -104,10 +104,14 @@ class Gateway:
     async def from_client(self, line: str) -> None:
         """Take a line of the client's; what takes time goes on in a task."""
         try:
-            read = messages.read_line(line)
+            read = messages.read_sent(line)
         except UnreadableMessageError as error:
             await self._answer(messages.failure(error.request_id, messages.PARSE_ERROR, f"The message is {error}."))
-            return
+        else:
+            await self.take(line, read)
+
+    async def take(self, line: str, read: list[Message] | Message | None) -> None:
+        """Take a line of the client's that was read."""
         match read:
             case None:
                 await self._answer(messages.failure(None, messages.INVALID_REQUEST, NO_MESSAGE))

@@ -15,6 +15,7 @@ from retrycontract import __version__
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.mcp import messages
 from retrycontract.mcp.connection import ENDED, Receiver, ServerConnection
+from retrycontract.mcp.json_places import items_at, replaced
 from retrycontract.mcp.messages import Message, UnreadableMessageError
 from retrycontract.mcp.toolbox import ToolListing, own_id
 
@@ -187,7 +188,7 @@ class ServerGroup:
                     leaving.start_soon(member.connection.close)
 
     async def send(self, text: str) -> bool:
-        read = messages.read_line(text)
+        read = messages.read_again(text)
         for message in [read] if isinstance(read, Message) else read or []:
             if message.method in OF_A_NAME and message.is_request:
                 await self._answer(message)  # at once, which keeps calls in their order
@@ -218,7 +219,7 @@ class ServerGroup:
         if message.method == "notifications/cancelled":
             for key, (asker, request_id) in self._questions.items():
                 if asker is member and request_id == message.params.get("requestId"):
-                    return messages.read_message(messages.replaced(message.text, ("params", "requestId"), key))
+                    return messages.read_message(replaced(message.text, ("params", "requestId"), key))
         return message
 
     def _there(self, capability: str = "") -> list[ServerMember]:
@@ -318,10 +319,10 @@ class ServerGroup:
             result = None if answer is None else answer.value.get("result")
             if answer is None or not isinstance(result, dict):
                 break
-            for item in messages.items_at(answer.text, "result", what):
+            for item in items_at(answer.text, "result", what):
                 value = messages.read_message(item).value
                 if isinstance(value, dict) and isinstance(name := value.get("name"), str):
-                    items.append(messages.replaced(item, ("name",), json.dumps(f"{member.name}{BETWEEN}{name}")))
+                    items.append(replaced(item, ("name",), json.dumps(f"{member.name}{BETWEEN}{name}")))
                     # A URI stays as it is, for results name it: of equal ones the first is meant.
                     if isinstance(uri := value.get("uri"), str):
                         self._homes.setdefault(uri, member)
@@ -344,7 +345,7 @@ class ServerGroup:
             else:
                 await self._say(messages.failure(request.id, messages.CONNECTION_CLOSED, said))
         else:
-            await member.forward(messages.read_message(messages.replaced(request.text, path, json.dumps(own))))
+            await member.forward(messages.read_message(replaced(request.text, path, json.dumps(own))))
 
     def _by_uri(self, uri: Any) -> list[ServerMember]:
         """Choose whom to ask: who has listed a resource, else one after another."""

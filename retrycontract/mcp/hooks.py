@@ -29,7 +29,8 @@ from retrycontract.contract.matching import is_unfilled
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, visible
 from retrycontract.judging.service_judge import ServiceJudge
 from retrycontract.mcp.checkpoint import MAX_SHOWN, Checkpoint, ConnectionCall, Forward, OpenCalls, Refusal
-from retrycontract.mcp.messages import Message, UnreadableMessageError, equal_keys, output_at, read_payload
+from retrycontract.mcp.json_places import equal_keys
+from retrycontract.mcp.messages import Message, UnreadableMessageError, output_at, read_payload
 from retrycontract.mcp.visiting import (
     BODY_SECONDS,
     HERE,

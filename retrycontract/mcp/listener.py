@@ -23,8 +23,8 @@ from retrycontract.mcp import messages
 from retrycontract.mcp.client_streams import JSON, ClientStream, ClientStreams, StreamWriter
 from retrycontract.mcp.connection import VISIT, ServerConnection
 from retrycontract.mcp.gateway import NO_MESSAGE, Gateway, Send
-from retrycontract.mcp.messages import PROTOCOL_VERSION, Message, UnreadableMessageError, read_line
-from retrycontract.mcp.visiting import BODY_SECONDS, HEADER_SECONDS, NoPayloadError, answer, read_body
+from retrycontract.mcp.messages import PROTOCOL_VERSION, Message, UnreadableMessageError, read_sent
+from retrycontract.mcp.visiting import BODY_SECONDS, HEADER_SECONDS, NoPayloadError, answer, aside, read_body
 
 PATH: Final = "/mcp"
 GRACE_SECONDS: Final = 10  # for answers under way when the gateway is told to end
@@ -79,14 +79,14 @@ class GatewaySession:
             with anyio.CancelScope(shield=True):
                 await self.connection.close()
 
-    async def take(self, text: str, stream: ClientStream) -> None:
+    async def take(self, text: str, read: list[Message] | Message, stream: ClientStream) -> None:
         """Take a client's message; what is answered appears in the stream."""
         VISIT.set(stream)
         if stream.waiting:
             # In a task: what is answered at once must not wait for who reads the answers.
-            self._tasks.start_soon(self._gateway.from_client, text)
+            self._tasks.start_soon(self._gateway.take, text, read)
         else:
-            await self._gateway.from_client(text)
+            await self._gateway.take(text, read)
 
     def hear(self) -> None:
         """See to it that the client hears what the server says of its own accord."""
@@ -182,7 +182,9 @@ class GatewayApp:
             raise RefusedVisitError(415, "A message is sent as it is, without a Content-Encoding.")
         body = await read_body(receive, self._settings.max_body, BODY_SECONDS)
         text = body.decode("utf-8", "surrogateescape")
-        sent = _read(text)
+        # In a thread where it is long: one session's message holds up no other.
+        read = await aside(_read, text)
+        sent = [read] if isinstance(read, Message) else read
         begins = b"mcp-session-id" not in headers and any(message.method == "initialize" for message in sent)
         if not begins and b"mcp-session-id" not in headers:
             _refuse_stateless(sent, headers)
@@ -197,7 +199,7 @@ class GatewayApp:
         writer = StreamWriter(stream, send, [(b"mcp-session-id", session.id.encode())] if begins else [])
         is_well = False
         try:
-            await session.take(text, stream)
+            await session.take(text, read, stream)
             takes_events = "text/event-stream" in headers.get(b"accept", "")
             await writer.follow(receive, writer.answer_post(takes_events=takes_events))
             is_well = not stream.refused and not stream.is_failed
@@ -239,14 +241,14 @@ class GatewayApp:
         await writer.follow(receive, writer.write_events(at))
 
 
-def _read(text: str) -> list[Message]:
+def _read(text: str) -> list[Message] | Message:
     try:
-        read = read_line(text)
+        read = read_sent(text)
     except UnreadableMessageError as error:
         raise RefusedVisitError(400, f"The message is {error}.", messages.PARSE_ERROR, id=error.request_id) from None
     if read is None:
         raise RefusedVisitError(400, NO_MESSAGE)
-    return [read] if isinstance(read, Message) else read
+    return read
 
 
 def _refuse_stateless(sent: list[Message], headers: dict[bytes, str]) -> None:

@@ -11,7 +11,7 @@ import json
 import re
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -20,6 +20,15 @@ from typing import Any, Final, TypeAlias
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.outputs.json_text import depth_of, end_of_value, members_of, read_json
 from retrycontract.judging import as_text
+from retrycontract.mcp.json_places import (
+    equal_keys,
+    items_from,
+    members_at,
+    replaced,
+    skip,
+    stands_once,
+    start_of,
+)
 
 ENVELOPE: Final = "io.modelcontextprotocol/"  # what a client of the stateless protocol (2026) sends with every request
 PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
@@ -40,8 +49,8 @@ def _integer(digits: str) -> float:
 
 _DECODER = json.JSONDecoder(parse_int=_integer)
 _EMPTY = {"{": "{}", "[": "[]"}
+MOST_AT_ONCE: Final = 100  # messages of one list
 MANY = 20_000  # values and characters; to make so many takes 2 to 15 ms, in which the interpreter serves nobody else
-_SPACE = re.compile(r"[ \t\r\n]*")
 # For lines that break off: a string counts although the line ends in it, a number only where something follows that
 # ends it, for the rest of an id would make it another one.
 MOST_TOKENS: Final = 200_000  # of a line that cannot be read, in which its id is looked for
@@ -59,6 +68,19 @@ class UnreadableMessageError(ValueError):
     def request_id(self) -> RequestId | None:
         """Look for the id, token by token, which not everybody asks for."""
         return _id_in(self.text)
+
+
+class TooManyMessagesError(UnreadableMessageError):
+    """Raised for a list of more messages than are taken at once."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, is_too_deep=False)
+        self.args = (f"a list of more than {MOST_AT_ONCE}: send fewer at once",)
+
+    @property
+    def request_id(self) -> None:
+        """Name none: a list has no id."""
+        return
 
 
 @dataclass(slots=True)
@@ -106,16 +128,16 @@ class Message:
     @property
     def has_two_methods(self) -> bool:
         """Tell whether it can be read as two different requests."""
-        return not _stands_once(self.text, "method") and equal_keys(self.text, "method") is not None
+        return not stands_once(self.text, "method") and equal_keys(self.text, "method") is not None
 
     @property
     def repeated(self) -> str | None:
         """Name a key that appears twice although only one can be meant."""
-        if all(_stands_once(self.text, name) for name in DECIDES):
+        if all(stands_once(self.text, name) for name in DECIDES):
             return None
-        where = [_start(self.text, ()), _start(self.text, ("params",))]
+        where = [start_of(self.text, ()), start_of(self.text, ("params",))]
         for start in where:
-            names = Counter(name for name, _, _ in _members(self.text, start) if name in DECIDES)
+            names = Counter(name for name, _, _ in members_at(self.text, start) if name in DECIDES)
             if twice := next((name for name, count in names.items() if count > 1), None):
                 return twice
         return None
@@ -125,16 +147,16 @@ class Message:
         """Give a call's arguments as they are judged: their own text where it holds what JSON does not allow."""
         if self.params.get("arguments") is None:
             return {}
-        if not _stands_once(self.text, "arguments"):
+        if not stands_once(self.text, "arguments"):
             return output_at(self.text, "params", "arguments")
         # Its name is there, and only there: nothing before it has to be walked through.
-        after = _skip(self.text, self.text.index('"arguments"') + len('"arguments"'))
-        return _as_judged(self.text, _skip(self.text, after + 1))
+        after = skip(self.text, self.text.index('"arguments"') + len('"arguments"'))
+        return _as_judged(self.text, skip(self.text, after + 1))
 
     def with_arguments(self, arguments: Any) -> Message:
         """Put other arguments into a tools/call."""
         written = json.dumps(arguments)
-        if _start(self.text, ("params", "arguments"), any_value=True) is None:
+        if start_of(self.text, ("params", "arguments"), any_value=True) is None:
             return read_message(self._with_first(("params",), f'"arguments": {written}'))
         return read_message(replaced(self.text, ("params", "arguments"), written))
 
@@ -158,10 +180,9 @@ class Message:
         return read_message(replaced(self.text, ("id",), json.dumps(request_id)))
 
     def _with_first(self, path: tuple[str, ...], written: str) -> str:
-        start = _start(self.text, path, any_value=True)
+        start = start_of(self.text, path, any_value=True)
         assert start is not None, "the caller has seen that it is there"
-        after = _SPACE.match(self.text, start + 1)
-        is_empty = after is not None and self.text[after.end()] in "]}"
+        is_empty = self.text[skip(self.text, start + 1)] in "]}"
         return f"{self.text[: start + 1]}{written}{'' if is_empty else ', '}{self.text[start + 1 :]}"
 
 
@@ -173,9 +194,27 @@ def read_line(text: str) -> list[Message] | Message | None:
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         return [
             Message(text[start:end], item)
-            for item, (start, end) in zip(value, _items(text, _skip(text, 0)), strict=True)
+            for item, (start, end) in zip(value, items_from(text, skip(text, 0)), strict=True)
         ]
     return None
+
+
+def read_sent(text: str) -> list[Message] | Message | None:
+    """Read what a client sends as a line is read; raises UnreadableMessageError, also for a list of too many."""
+    if text[(start := skip(text, 0)) : start + 1] == "[":
+        items = 0
+        with suppress(ValueError, IndexError):  # what cannot be read is said below
+            items = sum(1 for _ in islice(items_from(text, start), MOST_AT_ONCE + 1))
+        if items > MOST_AT_ONCE:
+            raise TooManyMessagesError(text)
+    return read_line(text)
+
+
+def read_again(text: str) -> list[Message] | Message | None:
+    """Read what was read before; of very many values those are left out that nobody looks at on the way."""
+    if _holds_many(text) and (value := _without_values(text)) is not None:
+        return Message(text, value)
+    return read_line(text)
 
 
 def read_payload(text: str) -> list[Message] | Message | None:
@@ -206,7 +245,7 @@ def key_of(request_id: Any) -> str:
 
 def output_at(text: str, *path: str) -> Any:
     """Give what stands at a path of readable JSON, as it is judged: its own text where it holds what JSON forbids."""
-    start = _start(text, path, any_value=True)
+    start = start_of(text, path, any_value=True)
     return {} if start is None else _as_judged(text, start)
 
 
@@ -216,25 +255,6 @@ def _as_judged(text: str, start: int) -> Any:
         return written
     value, fault = read_json(written)
     return as_text(value) if fault is None else written
-
-
-def equal_keys(text: str, only: str | None = None) -> str | None:
-    """Name a member of readable JSON's object that stands there twice: readers differ in which one counts."""
-    names = Counter(name for name, _, _ in _members(text, _start(text, ())) if only in (None, name))
-    return next((name for name, count in names.items() if count > 1), None)
-
-
-def replaced(text: str, path: tuple[str, ...], written: str) -> str:
-    """Write something else where readable JSON has a value."""
-    start = _start(text, path, any_value=True)
-    assert start is not None, "the caller has seen that it is there"
-    return text[:start] + written + text[end_of_value(text, start) :]
-
-
-def items_at(text: str, *path: str) -> list[str]:
-    """List the items of an array in readable JSON, as they were written."""
-    start = _start(text, path, any_value=True)
-    return [] if start is None or text[start] != "[" else [text[begins:end] for begins, end in _items(text, start)]
 
 
 def refusal(request: Message, result: ToolResult) -> Message:
@@ -319,6 +339,20 @@ def _holds_many(text: str) -> bool:
     return len(text) > MANY and sum(map(text.count, ",[{")) > MANY
 
 
+def _without_values(text: str) -> Any:
+    """Read a message with empty objects and lists in the place of what holds many values; None where that is none."""
+    with suppress(ValueError):
+        members = members_of(text)
+        if members.get("params", "").startswith("{"):
+            members["params"] = _few(members_of(members["params"]))
+        return _read(_few(members))
+    return None
+
+
+def _few(members: Mapping[str, str]) -> str:
+    return _joined({name: _EMPTY.get(text[:1], text) if _holds_many(text) else text for name, text in members.items()})
+
+
 def _without_output(text: str) -> Any:
     """Read a call or a hook with an empty object or list in the place of its arguments; None where that is none."""
     with suppress(ValueError):
@@ -339,48 +373,6 @@ def _read(text: str) -> Any:
         return _DECODER.decode(text)
     except ValueError:
         raise UnreadableMessageError(text, is_too_deep=False) from None
-
-
-def _start(text: str, path: tuple[str, ...], *, any_value: bool = False) -> int | None:
-    """Find where the value at a path begins; None where there is none, or no object unless any will do."""
-    start: int | None = _skip(text, 0)
-    for name in path:
-        found = [begins for key, begins, _ in _members(text, start) if key == name]
-        # Of equal names the last one counts, as in the value that Python reads.
-        start = found[-1] if found else None
-    return start if start is None or any_value or text[start] == "{" else None
-
-
-def _members(text: str, start: int | None) -> Iterator[tuple[str, int, int]]:
-    """Yield name, beginning and end of an object's values in readable JSON; of anything else nothing."""
-    at = len(text) if start is None or text[start] != "{" else _skip(text, start + 1)
-    while at < len(text) and text[at] == '"':
-        name, at = _DECODER.raw_decode(text, at)
-        begins = _skip(text, _skip(text, at) + 1)
-        end = end_of_value(text, begins)
-        yield name, begins, end
-        at = _skip(text, _skip(text, end) + 1)
-
-
-def _items(text: str, start: int) -> Iterator[tuple[int, int]]:
-    at = _skip(text, start + 1)
-    while text[at] != "]":
-        end = end_of_value(text, at)
-        yield at, end
-        at = _skip(text, end)
-        at = _skip(text, at + 1) if text[at] == "," else at
-
-
-def _skip(text: str, at: int) -> int:
-    if text[at : at + 1] not in " \t\r\n":
-        return at
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
-
-
-def _stands_once(text: str, name: str) -> bool:
-    """Tell that a name is no key twice, without a walk; False where that takes one."""
-    return text.count(f'"{name}"') < 2 and "\\u" not in text
 
 
 def _id_in(text: str) -> RequestId | None:

@@ -18,7 +18,8 @@ from anyio.abc import TaskGroup
 from retrycontract.mcp.behind import HttpServer
 from retrycontract.mcp.connection import VISIT, Headers, Receiver, Visit
 from retrycontract.mcp.events import AnswerTooLargeError, data_of, events_of, field_of
-from retrycontract.mcp.messages import PROTOCOL_VERSION, Message, UnreadableMessageError, key_of, read_line
+from retrycontract.mcp.messages import PROTOCOL_VERSION, Message, UnreadableMessageError, key_of, read_again, read_line
+from retrycontract.mcp.visiting import aside
 
 CONNECT_SECONDS, LEAVE_SECONDS = 10.0, 2.0
 MAX_ANSWER: Final = 64 * 1024 * 1024  # bytes of one message: a server that never ends one must not fill our memory
@@ -105,7 +106,7 @@ class HttpConnection:
 
     async def send(self, text: str) -> bool:
         """Send a message; what becomes of it the receiver hears."""
-        read = read_line(text)
+        read = await aside(read_again, text)
         sent = [read] if isinstance(read, Message) else read or []
         requests = [message for message in sent if message.is_request]
         if requests:

@@ -38,7 +38,7 @@ MOST_ASKED = 8  # requests of one visit that the API is busy with; more would on
 
 
 PIECE = 1_000_000  # characters that are looked through at once
-SHORT = 64  # characters that most strings end within
+MOST_STRINGS = 64  # characters that most strings end within
 SHORT = 10_000  # characters that are read at once
 FEW = 20_000  # values that are decoded in C, which keeps the interpreter to itself: 2 to 15 ms
 _ESCAPED = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\u.{4}|\\.", re.DOTALL)
@@ -136,7 +136,7 @@ def _text_in_pieces(text: str, begin: int, strict: bool = True) -> tuple[str, in
 
 def _ends_soon(text: str, begin: int) -> bool:
     """Tell whether a string ends within a piece."""
-    size = SHORT
+    size = MOST_STRINGS
     while size < 8 * PIECE:
         piece = text[begin : begin + min(size, PIECE)]
         if "\\" in piece:  # what is escaped goes in two steps, not one by one

@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 
+from retrycontract.mcp.json_places import equal_keys
 from retrycontract.mcp.messages import (
+    MOST_AT_ONCE,
     Message,
+    TooManyMessagesError,
     UnreadableMessageError,
-    equal_keys,
     has_odd_arguments,
     output_at,
+    read_again,
     read_line,
     read_payload,
+    read_sent,
 )
 from retrycontract.mcp.readable import RefusedMessageError, readable
 
@@ -112,3 +116,49 @@ def test_what_holds_few_is_read_as_ever() -> None:
     value = {"a": [[]] * 100, "long": "x" * 100_000}
     assert read(call(json.dumps(value))).output == value
     assert output_at(hook(json.dumps(value)), "tool_input") == value
+
+
+ASKED = '{"jsonrpc": "2.0", "id": 7, "method": "x/y", "params": '
+SENT = {
+    **{f"a call of {name}": call(arguments) for name, arguments in MANY.items()},
+    "what is no call": f'{ASKED}{{"_meta": {{"progressToken": 3}}, "a": {MANY["lists"]}}}}}',
+    "parameters that are a list": f"{ASKED}{MANY['a list']}}}",
+    "an answer": f'{{"jsonrpc": "2.0", "id": 7, "result": {MANY["numbers"]}}}',
+}
+
+
+@pytest.mark.parametrize("text", SENT.values(), ids=SENT)
+def test_what_was_read_before_is_passed_on_as_it_came_without_its_values(text: str) -> None:
+    message = read_again(text)
+    assert isinstance(message, Message)
+    assert (message.text, message.id) == (text, 7)
+    assert message.is_answer == ("result" in text[:40])
+    if message.is_call:
+        assert (message.params["name"], message.output) == ("t", read(text).output)
+    if "_meta" in text:
+        assert message.meta == {"progressToken": 3}
+    assert len(json.dumps(message.value)) < 300
+
+
+@pytest.mark.parametrize("text", ["{}", "5", "[]", "[5]", "[", '{"id": 1', "[{}]", f"[{','.join(['{}'] * 100)}]", ""])
+def test_what_is_short_is_read_as_ever(text: str) -> None:
+    def told(read: Any) -> Any:
+        try:
+            return read(text)
+        except UnreadableMessageError as error:
+            return str(error), error.request_id
+
+    assert told(read_sent) == told(read_again) == told(read_line)
+
+
+@pytest.mark.parametrize("item", ["{}", "[]", "1", call("{}"), call(MANY["lists"])], ids=lambda item: item[:99])
+def test_a_list_of_too_many_messages_is_refused_before_it_is_read(item: str) -> None:
+    text = f" [{', '.join([item] * (MOST_AT_ONCE + 1))}]"
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooManyMessagesError, match="a list of more than 100: send fewer at once") as refused:
+            read_sent(text)
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
+    assert refused.value.request_id is None

@@ -198,6 +198,9 @@ REFUSED = [
         "POST", request(1, "ping"), {"mcp-protocol-version": "2026-07-28"}, 400, "with sessions", id="stateless"
     ),
     pytest.param("POST", request(1, "ping"), {"content-type": "text/plain"}, 415, "application/json", id="form"),
+    pytest.param(
+        "POST", f"[{', '.join([request(1, 'ping')] * 101)}]", {}, 400, "a list of more than 100: send fewer", id="many"
+    ),
     pytest.param("POST", "no JSON", {}, 400, "The message is no JSON", id="json"),
     pytest.param("POST", "5", {}, 400, "no JSON-RPC message", id="number"),
     pytest.param("POST", "x" * 5_000_000, {}, 413, "A request may have 4000000 bytes", id="5-megabytes"),
