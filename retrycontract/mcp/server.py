@@ -322,6 +322,9 @@ class ServerVisit(KeyedVisit):
         """Serve a connection of this request alone."""
         try:
             self.refuse_what_no_agent_sends()
+            kind = dict(self._scope["headers"]).get(b"content-type", b"").decode("latin-1")
+            if kind.partition(";")[0].strip().lower() != JSON:
+                raise NoPayloadError(415, f"A message is sent with Content-Type: {JSON}.")  # noqa: TRY301
             body = await read_body(receive, max_body_bytes, BODY_SECONDS)
         except NoPayloadError as wrong:
             await answer_problem(send, wrong)

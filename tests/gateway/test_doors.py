@@ -165,3 +165,10 @@ def test_what_a_model_wrote_wrong_is_judged_at_the_address_as_over_a_pipe(servic
         answer = door.ask(sent_oddly.encode())
         assert SECRET not in answer.said.decode(), name
         assert json.loads(answer.said.decode().partition("data: ")[2] or answer.said)["id"] == 7, name
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/json-seq", "", "x" * 5_000], ids=lambda kind: kind[:20])
+def test_mcp_says_as_what_a_message_is_sent(doors: dict[str, Door], kind: str) -> None:
+    answer = doors["/mcp"].ask(content_type=kind)
+    assert (answer.status, "Content-Type: application/json" in answer.said.decode()) == (415, True)
+    assert doors["/mcp"].ask(content_type="application/json; charset=utf-8").status == 200
