@@ -92,7 +92,7 @@ class BoundedList(ChangeList):
         # What is searched for is found by an index, and few.
         if self.params.get(ORDER_VAR) and not self.query and isinstance(_counted(queryset), AtLeast):
             del self.params[ORDER_VAR]
-            told = f"More than {MAX_COUNTED:,} rows are not sorted: choose a filter first."
+            told = f"More than {MAX_COUNTED:,} rows are not sorted: filter or search until there are fewer."
             self.model_admin.message_user(request, told, messages.WARNING)
         return list(super().get_ordering(request, queryset))
 

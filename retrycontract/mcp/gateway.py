@@ -106,7 +106,7 @@ class Gateway:
         try:
             read = messages.read_sent(line)
         except UnreadableMessageError as error:
-            await self._answer(messages.failure(error.request_id, messages.PARSE_ERROR, f"The message is {error}."))
+            await self._answer(messages.failure(error.request_id, error.code, f"The message is {error}."))
         else:
             await self.take(line, read)
 

@@ -245,7 +245,7 @@ def _read(text: str) -> list[Message] | Message:
     try:
         read = read_sent(text)
     except UnreadableMessageError as error:
-        raise RefusedVisitError(400, f"The message is {error}.", messages.PARSE_ERROR, id=error.request_id) from None
+        raise RefusedVisitError(400, f"The message is {error}.", error.code, id=error.request_id) from None
     if read is None:
         raise RefusedVisitError(400, NO_MESSAGE)
     return read

@@ -60,6 +60,8 @@ _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{},:]|-?\d+(?=[\s,
 class UnreadableMessageError(ValueError):
     """Raised for a line that is no JSON, or nests too deep; `request_id` is what can be made out of it."""
 
+    code = PARSE_ERROR
+
     def __init__(self, text: str, *, is_too_deep: bool) -> None:
         self.text, self.is_too_deep = text, is_too_deep
         super().__init__("nested too deeply to be read" if is_too_deep else "no JSON")
@@ -72,6 +74,8 @@ class UnreadableMessageError(ValueError):
 
 class TooManyMessagesError(UnreadableMessageError):
     """Raised for a list of more messages than are taken at once."""
+
+    code = INVALID_REQUEST
 
     def __init__(self, text: str) -> None:
         super().__init__(text, is_too_deep=False)

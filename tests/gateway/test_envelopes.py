@@ -131,6 +131,7 @@ def test_an_answer_that_nobody_can_read_ends_its_request(connection: Connection)
         pytest.param('{"method":"x","params":' + "[" * 90_000 + "]" * 90_000 + ',"id":7}', 7, -32700, id="deep"),
         pytest.param(b'{"id": 8, "method": "ping", "a": "\xff\xfe"', 8, -32700, id="bytes"),
         pytest.param("5", None, -32600, id="number"),
+        pytest.param(f"[{', '.join([call(1, 'write', '{}')] * 101)}]", None, -32600, id="too-many"),
         pytest.param('{"id": 9}', 9, -32600, id="no-method"),
         pytest.param(call(10, "write", "{}").replace('"name"', '"name":"text","name"'), 10, -32600, id="two-names"),
         pytest.param('{"method":"tools/call","params":{"name":"write"}}', None, -32600, id="call-without-id"),
