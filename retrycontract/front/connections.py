@@ -66,6 +66,11 @@ ENDING: Final = Rejection(
     "The service was told to end before this request had come whole. Nothing of it was taken; send it again.",
     "retry-after: 1\r\n",
 )
+CUT_OFF: Final = Rejection(
+    "503 Service Unavailable",
+    "The service ended before it had answered. What this request asks for may have been done; ask, or send it again.",
+    "retry-after: 1\r\n",
+)
 
 Protocol: Any = AutoHTTPProtocol
 
@@ -149,6 +154,20 @@ class BoundedRequest(Protocol):  # type: ignore[misc] # which parser it is depen
         """Begin."""
         self._pieces: list[bytes] = []
         super().connection_made(transport)
+        self.app, self._serve = self._serve_to_the_end, self.app
+
+    async def _serve_to_the_end(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request; when the server's grace is over, say so instead of a failure of the application."""
+        try:
+            await self._serve(scope, receive, send)
+        except asyncio.CancelledError:
+            cycle = self._answered or self.cycle
+            if cycle.response_complete:
+                return
+            if not cycle.response_started:
+                self.transport.write(_written(CUT_OFF))
+            cycle.disconnected = True
+            self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Let the parser have what has come, of a head no more than is allowed."""
@@ -245,11 +264,7 @@ class BoundedRequest(Protocol):  # type: ignore[misc] # which parser it is depen
         cycle = self.cycle
         is_next = cycle is None or not cycle.response_started or (cycle.response_complete and self._is_head)
         if rejection.told and is_next:
-            head = (
-                f"{rejection.headers}content-type: text/plain; charset=utf-8\r\ncontent-length: {len(rejection.told)}"
-            )
-            said = f"HTTP/1.1 {rejection.status}\r\n{head}\r\nconnection: close\r\n\r\n{rejection.told}"
-            self.transport.write(said.encode())
+            self.transport.write(_written(rejection))
         if cycle is not None and not cycle.response_complete:  # else what was read of it is held as long as we linger
             cycle.disconnected = True
             cycle.message_event.set()
@@ -261,6 +276,11 @@ class BoundedRequest(Protocol):  # type: ignore[misc] # which parser it is depen
             self._refuse(self._rejection)
         else:
             super().send_400_response(msg)
+
+
+def _written(rejection: Rejection) -> bytes:
+    head = f"{rejection.headers}content-type: text/plain; charset=utf-8\r\ncontent-length: {len(rejection.told)}"
+    return f"HTTP/1.1 {rejection.status}\r\n{head}\r\nconnection: close\r\n\r\n{rejection.told}".encode()
 
 
 class GuardedConnection(BoundedRequest):

@@ -288,8 +288,10 @@ async def serve(listening: socket.socket, app: GatewayApp, ended: Callable[[], A
 
     async def stop() -> None:
         await ended()
-        # First: streams that stay open would hold the server up.
+        # First: streams that stay open would hold the server up. Both have one grace together.
+        until = anyio.current_time() + GRACE_SECONDS
         await app.close()
+        config.timeout_graceful_shutdown = max(1, round(until - anyio.current_time()))
         server.should_exit = True
 
     async with anyio.create_task_group() as serving:

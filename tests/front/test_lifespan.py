@@ -245,3 +245,55 @@ def test_who_leaves_before_their_pipelined_requests_are_answered_is_no_error(cap
         eventually(lambda: begun.count("") == 2, within=10)
     assert (begun, heard) == (["/first", "", "/second", ""], ["http.disconnect"])
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+CUT_OFF = """
+    import asyncio
+    import signal
+    import uvicorn
+    from retrycontract.front.connections import BoundedRequest
+
+    async def app(scope, receive, send):
+        if scope["path"] != "/silent":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"begun", "more_body": scope["path"] == "/begun"})
+        await asyncio.sleep(60)
+
+    config = uvicorn.Config(
+        app, port=0, lifespan="off", log_level="warning", access_log=False, http=BoundedRequest,
+        timeout_graceful_shutdown=1,
+    )
+    listening = config.bind_socket()
+    print(listening.getsockname()[1], flush=True)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # uvicorn raises it once more when it has ended
+    uvicorn.Server(config).run(sockets=[listening])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process without SIGTERM")
+@pytest.mark.parametrize(
+    ("path", "answered"),
+    [
+        ("silent", ["HTTP/1.1 503 Service Unavailable", "retry-after: 1", "may have been done"]),
+        ("begun", ["HTTP/1.1 200 OK", "begun"]),
+        ("whole", ["HTTP/1.1 200 OK", "begun", "0\r\n\r\n"]),
+    ],
+)
+def test_who_is_not_answered_within_the_grace_is_told_and_the_log_has_no_traceback(
+    path: str, answered: list[str]
+) -> None:
+    command = [sys.executable, "-c", textwrap.dedent(CUT_OFF)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        eventually(lambda: is_listened_to(port))
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+            line.sendall(f"GET /{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            time.sleep(0.5)
+            server.send_signal(signal.SIGTERM)
+            answer = b"".join(iter(lambda: line.recv(65_536), b"")).decode()
+        _, logged = server.communicate(timeout=20)
+    assert all(part in answer for part in answered), answer
+    assert answer.count("HTTP/1.1") == 1
+    assert "Traceback" not in logged
+    assert "without" not in logged, "an application that was ended has not failed"
