@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import sys
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, unquote_to_bytes
 from weakref import WeakValueDictionary
 
-from retrycontract.front.turns import Line
+from retrycontract.front.turns import DearReaders, Line
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -38,10 +38,9 @@ logger = logging.getLogger(__name__)
 # A client that still uploads when it is refused must get the time to read why: closing at once resets the
 # connection under its answer. Two seconds pass over slow links and keep nobody's connection for long.
 LINGER_SECONDS: Final = 2.0
-# Of a read's processor time. While one takes that long nobody else is read to, so that the reads of its key go apart
-# for so many times as long.
-DEAR_SECONDS, DEAR_TIMES = 0.02, 200
-MOST_REMEMBERED: Final = 1_000  # keys
+# Of processor time, of a read of the API and of a page: while one takes that long others wait for the interpreter, so
+# that the next reads of its key, or of the same page by its session, go apart.
+DEAR_SECONDS, DEAR_PAGE_SECONDS = 0.02, 0.1
 LOGIN_BYTES: Final = 65_536  # of a form that anybody may send: to read two megabytes of escapes takes 0.3 s
 # Responses that never have a body; a length on them would describe another response.
 BODILESS: Final = frozenset({204, 304})
@@ -132,7 +131,7 @@ class WsgiBridge:
     all of that name, one of each key at a time, and the smaller ones first. Of one key no more are handed to the API's
     pool than keep its threads at work: of a thousand that come at once the others wait outside, so that nobody else
     queues behind them. One that reads what is dear to write, such as megabytes of history, reads in one thread with all
-    others that do. One session has half of the pages'.
+    others that do; so does who reloads a page that is dear. One session has half of the pages'.
     Who sends a form over the limit reads `too_large_page`, which is given the limit in bytes, or else one bare line.
     """
 
@@ -152,8 +151,7 @@ class WsgiBridge:
         self._api = ThreadPoolExecutor(api_threads, thread_name_prefix="api")
         # A write may wait for the database for long, and who only reads has nothing to wait for.
         self._reads = ThreadPoolExecutor(api_threads, thread_name_prefix="read")
-        self._dear_reads = ThreadPoolExecutor(1, thread_name_prefix="dear")
-        self._dear = OrderedDict[bytes, float]()  # keys that read what is dear, and until when that is remembered
+        self._dear = DearReaders()
         self._of_key, self._of_session = 2 * api_threads, max(page_threads // 2, 1)
         self._gates = WeakValueDictionary[bytes, asyncio.Semaphore]()  # of keys and sessions that ask just now
         self._slow = ThreadPoolExecutor(slow_threads, thread_name_prefix="slow")
@@ -164,6 +162,10 @@ class WsgiBridge:
         self._lines = defaultdict[str, Line](Line)
         self._turn_of = turn_of
         self._pages = ThreadPoolExecutor(page_threads, thread_name_prefix="page")
+        self._apart = {
+            self._reads: ThreadPoolExecutor(1, thread_name_prefix="dear"),
+            self._pages: ThreadPoolExecutor(1, thread_name_prefix="dear page"),
+        }
         # A password is made to be dear to check: six who guess would hold every thread of the pages. One at a time
         # leaves the other processor to agents, and nobody who logs in feels it.
         self._logins = ThreadPoolExecutor(1, thread_name_prefix="login")
@@ -204,17 +206,18 @@ class WsgiBridge:
             turn = self._turn_of(*request)
             quick = self._reads if scope["method"] in SAFE else self._api
             pool = self._turns[turn] if turn else self._slow if self._is_slow(*request) else quick
-        loop, key = asyncio.get_running_loop(), _key(scope)
+        loop = asyncio.get_running_loop()
+        # A form may wait for the database, and nobody behind it.
+        may_go_apart = pool is self._reads or (pool is self._pages and scope["method"] in SAFE)
+        least, reader = DEAR_SECONDS, _key(scope)
+        if pool is self._pages:
+            least, reader = DEAR_PAGE_SECONDS, f"{_visitor(scope)} ".encode() + _path(scope)
         async with self._gate(scope, pool, turn), self._lines[turn].turn(len(body)) if turn else nullcontext():
-            # Not before its turn: what its key read before it may have been dear.
-            is_apart = pool is self._reads and self._dear.get(key, 0) > loop.time()
-            used = self._dear_reads if is_apart else pool
+            # Not before its turn: what was read before it may have been dear.
+            used = self._apart[pool] if may_go_apart and self._dear.has(reader) else pool
             response, seconds = await loop.run_in_executor(used, self._run, scope, body)
-        if pool is self._reads and seconds > DEAR_SECONDS:
-            self._dear[key] = loop.time() + DEAR_TIMES * seconds
-            self._dear.move_to_end(key)
-            if len(self._dear) > MOST_REMEMBERED:
-                self._dear.popitem(last=False)
+        if may_go_apart and seconds > least:
+            self._dear.add(reader, seconds)
         return response
 
     def _gate(self, scope: Scope, pool: ThreadPoolExecutor, turn: str) -> AbstractAsyncContextManager[object]:
@@ -225,9 +228,7 @@ class WsgiBridge:
             return self._gates.setdefault(f"{turn} ".encode() + _key(scope), asyncio.Semaphore(1))
         if pool is not self._pages:
             return nullcontext()
-        address = str((scope.get("client") or ("",))[0])
-        who = f"page of {_session(scope) or address}".encode()
-        return self._gates.setdefault(who, asyncio.Semaphore(self._of_session))
+        return self._gates.setdefault(f"page of {_visitor(scope)}".encode(), asyncio.Semaphore(self._of_session))
 
     def is_api(self, scope: Scope) -> bool:
         """Tell whether the path, as the application will see it, is the API's."""
@@ -235,8 +236,8 @@ class WsgiBridge:
 
     def close(self) -> None:
         """Let the threads end; requests that have not begun are dropped, nobody waits for them any more."""
-        pools = (self._api, self._reads, self._dear_reads, self._slow, self._pages, self._logins)
-        for pool in (*pools, *self._turns.values()):
+        pools = (self._api, self._reads, self._slow, self._pages, self._logins)
+        for pool in (*pools, *self._apart.values(), *self._turns.values()):
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
@@ -288,6 +289,11 @@ def _key(scope: Scope) -> bytes:
     """Give the key of a request as the application will read it, or nothing; blanks before it make no other one."""
     presented = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
     return "".join(presented.decode("latin-1").split()[-1:]).encode("latin-1")
+
+
+def _visitor(scope: Scope) -> str:
+    """Give the session of a page, or the address of who has none."""
+    return _session(scope) or str((scope.get("client") or ("",))[0])
 
 
 def _session(scope: Scope) -> str:

@@ -1,16 +1,20 @@
-"""Turns of requests that are read one at a time."""
+"""Turns of requests that are read one at a time, and who reads what takes long."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from heapq import heappop, heappush
 from itertools import count
+from time import monotonic
 from typing import Final
 
 # What a byte is put back for: a request of 1.8 MB comes after one of 100 kB that came up to 3.4 seconds later.
 SECONDS_OF_BYTE: Final = 2e-6
+DEAR_TIMES: Final = 200  # a reader is remembered for so many times as long as the read took
+MOST_REMEMBERED: Final = 1_000
 
 
 class Line:
@@ -48,3 +52,21 @@ class Line:
                 called.set_result(None)
                 return
         self._is_taken = False
+
+
+class DearReaders:
+    """Remember who has read what took long."""
+
+    def __init__(self) -> None:
+        self._until = OrderedDict[bytes, float]()
+
+    def has(self, reader: bytes) -> bool:
+        """Say whether this one is remembered."""
+        return self._until.get(reader, 0.0) > monotonic()
+
+    def add(self, reader: bytes, seconds: float) -> None:
+        """Remember one, in place of the one that came first if there are too many."""
+        self._until[reader] = monotonic() + DEAR_TIMES * seconds
+        self._until.move_to_end(reader)
+        if len(self._until) > MOST_REMEMBERED:
+            self._until.popitem(last=False)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from retrycontract.front.bridge import DEAR_SECONDS, LOGIN_BYTES, Message, WsgiBridge
+from retrycontract.front.bridge import DEAR_PAGE_SECONDS, DEAR_SECONDS, LOGIN_BYTES, Message, WsgiBridge
 from tests.front.bridge_desk import LIMIT, Desk, exchange
 from tests.front.bridge_desk import desk as desk
 from tests.front.bridge_desk import port as port
@@ -320,6 +320,37 @@ def test_who_read_what_is_dear_to_write_is_not_before_the_others() -> None:
     finally:
         let_go.set()
     assert threads == {"Bearer one": ["read"], "Bearer  one": ["dear"], "Bearer two": ["read", "read"]}
+
+
+def test_of_pages_that_are_dear_one_is_made_at_a_time_and_forms_and_other_pages_wait_for_none() -> None:
+    made = list[tuple[str, str, str]]()
+
+    def application(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        made.append((method, path, threading.current_thread().name.partition("_")[0]))
+        begun = time.thread_time()
+        while path == "/calls/dear/" and time.thread_time() - begun < 1.5 * DEAR_PAGE_SECONDS:
+            pass
+        start_response("200 OK", [])
+        return [b""]
+
+    async def story() -> None:
+        bridge = WsgiBridge(application, max_body_bytes=LIMIT)
+
+        async def open_page(method: str, path: str, session: str = "one") -> None:
+            scope = http_scope(path, method=method, headers=((b"cookie", f"sessionid={session}".encode()),))
+            await asyncio.wait_for(bridge.ask(scope, b""), 30)
+
+        for method, path in [("GET", "/calls/dear/"), ("GET", "/calls/dear/"), ("POST", "/calls/dear/"), ("GET", "/")]:
+            await open_page(method, path)
+        await open_page("GET", "/calls/dear/", "two")
+        bridge.close()
+
+    asyncio.run(story())
+    assert made == [
+        ("GET", "/calls/dear/", "page"), ("GET", "/calls/dear/", "dear page"), ("POST", "/calls/dear/", "page"),
+        ("GET", "/", "page"), ("GET", "/calls/dear/", "page"),
+    ]  # fmt: skip
 
 
 # The same person, as Django reads the cookies, however they are written.
