@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
-import sys
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
@@ -23,7 +21,7 @@ from django.utils import timezone
 from retrycontract.front.bridge import WsgiBridge
 from retrycontract.front.connections import room
 from retrycontract.front.descriptors import allow_many_connections
-from retrycontract.front.memory import keep_small
+from retrycontract.front.memory import settle
 from retrycontract.front.probes import Family, Health, Metrics, export_metrics
 from retrycontract.front.request_ids import RequestIds
 from retrycontract.front.waiting import FrontOfHouse, bells
@@ -35,14 +33,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
 # Here and not where commands begin: web processes that uvicorn starts know nothing of these.
 logging.captureWarnings(capture=True)
 
-# A page that computes keeps the interpreter for one switch interval at a time, and every submit waits for
-# several of them: with the default of 5 ms a looping 100 ms page cut submits from 1,000/s to 72. With 0.1 ms
-# and a thread pool of their own for pages it was 441 to 507.
-sys.setswitchinterval(0.0001)
-
-# New objects between two collections of the young, and how many of these come before one of the middle-aged. The old
-# are left to `keep_small`, for when few are alive: every thread stands still meanwhile.
-COLLECTIONS: Final = (10_000, 3, 2**31 - 1)
 # Requests that wait for a child process, or whose body alone keeps a thread for long: nobody else waits behind them.
 SLOW_THREADS: Final = 4
 SLOW_BYTES: Final = 16_384
@@ -69,18 +59,14 @@ def _companions() -> list[ModuleType]:
 def _start() -> None:
     # Before the collector is told to pass over what there is, so that the pages are among it.
     get_resolver().url_patterns  # noqa: B018 - reading it imports every page
-    # What is loaded by now stays for good: what is garbage of it goes first, and the rest is never looked through
-    # again.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*COLLECTIONS)
+    _ends.append(settle())
     allow_many_connections()
     connections.settings["default"][MUST_EXIST] = True
     service = settings.RETRYCONTRACT
     room.most = max(ROOM, 8 * service.max_body_bytes) + (ROOM_OF_PROXY if service.proxy_upstreams else 0)
     for companion in _companions():
         companion.start()
-    _ends.extend((export_metrics(_metrics_reader(_front)), keep_small()))
+    _ends.append(export_metrics(_metrics_reader(_front)))
 
 
 def _stop() -> None:

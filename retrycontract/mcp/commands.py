@@ -115,6 +115,7 @@ async def _listen(
 ) -> int:
     import anyio
 
+    from retrycontract.front.memory import settle
     from retrycontract.judging.asking import tell_of_refused_key
     from retrycontract.mcp.listener import GatewayApp, ListenSettings, serve
     from retrycontract.mcp.process import wait_for_signal
@@ -126,10 +127,12 @@ async def _listen(
     host, port = listening.getsockname()[:2]
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     print(f"retrycontract mcp-gateway on http://{address}/mcp", file=sys.stderr, flush=True)  # noqa: T201
+    end = settle()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(tell_of_refused_key, service, API_KEY)
         await serve(listening, GatewayApp(behind.connect, make, settings, tasks), wait_for_signal)
         tasks.cancel_scope.cancel()
+    end()
     return 0
 
 

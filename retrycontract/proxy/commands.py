@@ -13,6 +13,7 @@ import uvicorn
 from retrycontract.config.configuration_file import configuration_of
 from retrycontract.front.connections import Doorkeeper, guarded
 from retrycontract.front.descriptors import allow_many_connections
+from retrycontract.front.memory import settle
 from retrycontract.judging.asking import service_at
 from retrycontract.mcp.visiting import HEADER_SECONDS, bound_socket
 from retrycontract.proxy.app import API_KEY, Proxy
@@ -47,5 +48,7 @@ def run(options: dict[str, Any]) -> int:
     server = uvicorn.Server(config)
     print(f"retrycontract proxy on http://{options['listen']} before {options['upstream']}", file=sys.stderr)  # noqa: T201
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # uvicorn raises it once more when it has ended in good order
+    end = settle()
     server.run([listening])
+    end()
     return 0

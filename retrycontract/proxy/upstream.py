@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeVar
 
 import httpx2
 
@@ -25,8 +25,10 @@ HOP_BY_HOP: Final = frozenset(
         b"trailer", b"transfer-encoding", b"upgrade",
     }
 )  # fmt: skip
-LONG_LOOK: Final = 0.002  # seconds, at a piece of an answer
+LONG: Final = 100_000  # bytes of events, put together in a millisecond or two
+LONG_LOOK: Final = 0.002  # seconds, at events of an answer
 MAX_CALLS: Final = 200  # of one answer: no model makes so many, and each is an attempt that is stored
+Result = TypeVar("Result")
 OURS: Final = b"x-retrycontract-"
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -156,7 +158,7 @@ class Upstream:
                 if not response.is_success or is_error(content):
                     raise RefusedByUpstreamError(response.status_code, end_to_end(response), content)
                 return read(wire, content, time.monotonic() - began)
-            stream, size = wire.stream(terms), 0
+            stream, size, rests = wire.stream(terms), 0, Rests()
             async for event in events_of(received(response)):
                 size += len(event)
                 if size > self.max_answer:
@@ -165,7 +167,9 @@ class Upstream:
                     stream.feed(data)
                 if stream.has_failed:
                     raise UpstreamError("the upstream's answer ended in an error", event=event)
-        return put_together(wire, stream.body(), time.monotonic() - began, is_garbled=stream.is_garbled)
+                await rests.take()
+            seconds = time.monotonic() - began
+            return await in_turn(size, lambda: put_together(wire, stream.body(), seconds, is_garbled=stream.is_garbled))
 
 
 def is_readable(response: httpx2.Response) -> bool:
@@ -186,15 +190,29 @@ def end_to_end(response: httpx2.Response) -> list[tuple[bytes, bytes]]:
     return [(name.lower(), value) for name, value in response.headers.raw if name.lower() not in HOP_BY_HOP]
 
 
+async def in_turn(size: int, work: Callable[[], Result]) -> Result:
+    """Put together what came in parts, in a thread where it is long: meanwhile the loop serves everybody else."""
+    return await asyncio.to_thread(work) if size > LONG else work()
+
+
+class Rests:
+    """Leave half of the time to others where events come as fast as one looks at them."""
+
+    def __init__(self) -> None:
+        self._begun = time.thread_time()
+
+    async def take(self) -> None:
+        """Rest as long as was looked, once that is long: whoever else is served waits for it at each of many steps."""
+        if (taken := time.thread_time() - self._begun) > LONG_LOOK:
+            await asyncio.sleep(taken)
+            self._begun = time.thread_time()
+
+
 async def received(response: httpx2.Response) -> AsyncIterator[bytes]:
     """Give the body as it comes, decoded; raises UpstreamError where it breaks off or stalls."""
     try:
         async for chunk in response.aiter_bytes():
-            begun = time.thread_time()
             yield chunk
-            # One that comes as fast as it is looked at leaves half of the time to others.
-            if (taken := time.thread_time() - begun) > LONG_LOOK:
-                await asyncio.sleep(taken)
     except httpx2.TimeoutException as error:
         raise UpstreamError("the upstream has fallen silent in the middle of its answer", 504) from error
     except (httpx2.HTTPError, OSError) as error:

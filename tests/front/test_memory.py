@@ -70,6 +70,15 @@ print(while_alive, len(looked) > 0)
 """
 
 
+def test_a_server_that_settled_switches_often_and_looks_through_nothing_old() -> None:
+    story = (
+        "import gc, sys; from retrycontract.front.memory import settle; settle()();"
+        "print(sys.getswitchinterval() < 0.001, gc.get_freeze_count() > 1_000, gc.get_threshold()[2] > 10**9)"
+    )
+    said = subprocess.run([sys.executable, "-c", story], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert said.split() == ["True", "True", "True"]
+
+
 @pytest.mark.skipif(not used(), reason="the system does not say what a process holds")
 def test_nobody_stands_still_for_a_collection_while_much_is_alive() -> None:
     said = subprocess.run([sys.executable, "-c", STORY], capture_output=True, text=True, check=True, timeout=60)

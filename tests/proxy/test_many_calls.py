@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from types import ModuleType
 
@@ -9,6 +10,7 @@ import httpx2
 import pytest
 
 from retrycontract.proxy.upstream import MAX_CALLS
+from tests.proxy.test_published import passed
 from tests.proxy.test_wires import WIRES, reply
 from tests.proxy.upstream import RIGHT, proxied, upstream
 
@@ -36,3 +38,18 @@ def test_no_more_calls_of_one_answer_are_checked_than_can_be_at_once(
         assert arrived.status_code == (502 if way == "whole" else 200)
     else:
         assert arrived.content.startswith(b"".join(answer.parts)[:2_000])
+
+
+def test_others_are_served_between_the_events_that_come_in_one_piece(wire: ModuleType) -> None:
+    made = [wire.call("read_file", RIGHT, number) for number in range(1_000)]
+
+    async def turns() -> int:
+        following = asyncio.create_task(passed(wire, wire.tool(), [wire.chunks(None, *made)]))
+        turns = 0
+        while not following.done():
+            turns += 1
+            await asyncio.sleep(0)
+        await following
+        return turns
+
+    assert asyncio.run(turns()) > 20, "without a rest all of it is one turn"

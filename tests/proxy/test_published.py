@@ -16,7 +16,7 @@ import pytest
 
 from retrycontract.mcp.events import EventSplitter
 from retrycontract.proxy.app import WIRES as APIS
-from retrycontract.proxy.judged import Passage
+from retrycontract.proxy.passage import Passage
 from retrycontract.proxy.visit import ClientVisit
 from tests.corpus.corrector import correct
 from tests.corpus.test_near_misses import BEYOND_KNOWING, REPORTED
