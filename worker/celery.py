@@ -7,12 +7,14 @@ import time
 from functools import cache
 from typing import Any, Final
 
-from celery import Celery
+from celery import Celery, Task
 from celery.signals import setup_logging
+from celery.worker.request import Request
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import close_old_connections
 from django.utils import timezone
+from kombu.transport.virtual import QoS
 
 from retrycontract.config.service_settings import ServiceSettings
 from worker.beside_pool import BesidePool
@@ -57,6 +59,38 @@ def judge(*, attempt_id: int, **_: Any) -> None:
 @cache
 def _bell() -> CeleryDoorbell:
     return CeleryDoorbell()
+
+
+class SettledRequest(Request):  # type: ignore[misc] # Celery has no types
+    """Give back the place of a message that Redis was too slow to let go of.
+
+    Celery logs that and keeps the place: after as many as it has, a worker takes nothing for ever. Redis hands the
+    message out once more, which finds nothing to do.
+    """
+
+    def acknowledge(self) -> None:
+        """Let Redis forget the message."""
+        try:
+            super().acknowledge()
+        finally:
+            self._give_back()
+
+    def reject(self, requeue: bool = False) -> None:
+        """Let Redis forget the message, or hand it out again."""
+        try:
+            super().reject(requeue)
+        finally:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        if not self.message.acknowledged:
+            QoS.ack(self.message.channel.qos, self.message.delivery_tag)  # type: ignore[no-untyped-call]
+
+
+class JudgeTask(Task):  # type: ignore[misc]
+    """Judge, by requests that hold no place in vain."""
+
+    Request = SettledRequest
 
 
 def make_app(service: ServiceSettings) -> Celery:
@@ -113,7 +147,7 @@ def make_app(service: ServiceSettings) -> Celery:
     )
     # The service's logging stays as it is: else Celery would write lines of its own form.
     setup_logging.connect(lambda **_: None, weak=False)
-    made.task(name=JUDGE)(judge)
+    made.task(name=JUDGE, base=JudgeTask)(judge)
     made.steps["worker"].add(BesidePool)
     return made
 

@@ -32,8 +32,9 @@ DIGITS: Final = 18  # so many fit a bigint whatever they are
 LOOK: Final = "look"
 # A request waits no longer for a ring that is a hint only.
 LONGEST_SECONDS: Final = 2.0
-# A Redis that stalls costs each ring the time above, so it is left alone; one that refuses costs milliseconds.
-PAUSE_AFTER_STALL: Final = 30.0
+# A Redis that stalls costs each ring the time above, so it is left alone, twice as long each time it still does; one
+# that refuses costs milliseconds.
+FIRST_PAUSE, LONGEST_PAUSE = 2.0, 30.0
 PAUSE_AFTER_REFUSAL: Final = 1.0
 QUICK: Final = 0.25
 
@@ -43,7 +44,7 @@ class Breaker:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._closed_from = 0.0
+        self._closed_from, self._pause = 0.0, FIRST_PAUSE
         self.failures = 0
 
     def attempt(self, work: Callable[[], object], *failures: type[Exception]) -> bool:
@@ -56,9 +57,14 @@ class Breaker:
         except failures:
             self.failures += 1
             now = self._clock()
-            self._closed_from = now + (PAUSE_AFTER_REFUSAL if now - started < QUICK else PAUSE_AFTER_STALL)
+            if now >= self._closed_from:  # else another thread has just found out the same
+                pause = PAUSE_AFTER_REFUSAL
+                if now - started >= QUICK:
+                    pause, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
+                self._closed_from = now + pause
             logger.warning("Redis could not be rung; the sweep will find the work", extra={"failures": self.failures})
             return False
+        self._pause = FIRST_PAUSE
         return True
 
 

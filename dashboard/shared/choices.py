@@ -24,8 +24,8 @@ from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.call_texts import Part
 from retrycontract.store.fields import Block, block_of
+from retrycontract.store.models.endpoints import shortened
 from retrycontract.store.models.events import within
-from retrycontract.store.models.outbox import shortened
 from retrycontract.usecases.calls.repeat_request import safe_identifier
 from retrycontract.usecases.people.admit import is_time_zone
 

@@ -21,7 +21,7 @@ from dashboard.shared.responses import REFUSED, by
 from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import Agent, OutboxMessage, WebhookDelivery, WebhookEndpoint
-from retrycontract.store.models.outbox import MAX_ADDRESS
+from retrycontract.store.models.endpoints import MAX_ADDRESS
 from retrycontract.usecases.notify.drain_outbox import send_again
 from retrycontract.usecases.notify.tend_endpoint import (
     TooManyEndpointsError,

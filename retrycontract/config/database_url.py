@@ -18,6 +18,11 @@ PARTS: Final = re.compile(
         / (?P<NAME>[^/?#]+) (?: \? (?P<options>[^#]*) )?""",
     re.VERBOSE,
 )
+# Of an address of Redis, with the values that they take; for what is misspelt redis-py raises at the first use.
+REDIS_OPTIONS: Final = {
+    "ssl_cert_reqs": "required|optional|none", "ssl_check_hostname": "true|false",
+    "ssl_ca_certs": r"[^\s]+", "ssl_certfile": r"[^\s]+", "ssl_keyfile": r"[^\s]+",
+}  # fmt: skip
 # A statement or a lock that takes longer is a fault of ours, and would hold up an agent that waits.
 SESSION: Final = {
     "lock_timeout": "3s",
@@ -81,12 +86,20 @@ def database_settings(url: str, data_dir: Path, *, is_migration: bool = False) -
     }
 
 
-def is_redis_url(url: str) -> bool:
-    """Tell whether an address leads to a Redis."""
+def check_redis_url(url: str) -> None:
+    """Raise ValueError, which quotes nothing of it, for an address that leads to no Redis."""
     # Redis' own reader takes database 0 for a path that is no number, and the default port for none.
     try:
         parts = urlsplit(url)
         names_place = bool(parts.hostname) and parts.port != 0 and re.fullmatch(r"/?|/[0-9]{1,5}", parts.path)
-        return bool(names_place and re.fullmatch(r"rediss?://[^\s#]+", url))
+        is_right = bool(names_place and re.fullmatch(r"rediss?://[^\s#]+", url))
     except ValueError:
-        return False
+        is_right = False
+    if not is_right:
+        raise ValueError("write it as redis://:password@host:6379/0, or rediss:// for TLS")
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        allowed = REDIS_OPTIONS.get(name) if parts.scheme == "rediss" else None
+        if allowed is None:
+            raise ValueError(f"its options may be {', '.join(REDIS_OPTIONS)}, with rediss:// alone")
+        if not re.fullmatch(allowed, value):
+            raise ValueError(f"its option {name} may be {allowed.replace('|', ' or ') if '|' in allowed else 'a path'}")

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from cryptography.fernet import Fernet
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from retrycontract.config.database_url import is_redis_url, read_database_url
+from retrycontract.config.database_url import check_redis_url, read_database_url
 from retrycontract.config.key_files import KeptKeys, put_once, usable_keys
 from retrycontract.config.outside_settings import DeliverySettings, LoginSettings, Parts
 from retrycontract.config.outside_settings import is_plain_url as is_plain_url
@@ -300,8 +300,8 @@ class ServiceSettings(LoginSettings, DeliverySettings):
     @field_validator("redis_url")
     @classmethod
     def _redis(cls, url: str) -> str:
-        if url and not is_redis_url(url):
-            raise ValueError("write it as redis://:password@host:6379/0, or rediss:// for TLS")
+        if url:
+            check_redis_url(url)
         return url
 
     @property

@@ -190,6 +190,17 @@ WRONG: list[tuple[str, str, str]] = [
     ("proxy_upstreams", "https://x", "a name and an address"),
     ("proxy_upstreams", "a=x", "a name and an address"),
     *(
+        ("redis_url", f"rediss://:p@host/0?{options}", told)
+        for options, told in (
+            ("socket_timeot=1", "its options may be ssl_cert_reqs, ssl_check_hostname"),
+            ("socket_timeout=1", "its options may be"),
+            ("db=zz", "its options may be"),
+            ("ssl_cert_reqs=CERT_NONE", "ssl_cert_reqs may be required or optional or none"),
+            ("ssl_ca_certs=", "ssl_ca_certs may be a path"),
+        )
+    ),
+    ("redis_url", "redis://host/0?ssl_cert_reqs=none", "with rediss:// alone"),
+    *(
         ("redis_url", url, "write it as redis://")
         for url in (
             "redis:///0",

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import Door, Event, WebhookDelivery, WebhookEndpoint
-from retrycontract.store.models.outbox import shortened
+from retrycontract.store.models.endpoints import shortened
 from retrycontract.usecases.notify.drain_outbox import drain_endpoints
 from retrycontract.usecases.notify.tend_endpoint import (
     UnusableAddressError,

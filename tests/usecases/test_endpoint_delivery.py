@@ -54,6 +54,30 @@ def test_a_sender_that_died_before_a_clock_went_back_holds_no_turn(receiver: Rec
     assert [drain(NOON + HOUR - 5 * SECOND), drain(NOON)] == [0, 1]
 
 
+# Whose turn it is
+
+
+def test_a_receiver_that_takes_a_second_waits_for_one_that_takes_ten_and_not_for_all(receiver: Receiver) -> None:
+    for path in ("quick", *(f"slow{number}" for number in range(8))):
+        add_endpoint(f"{receiver.url}{path}", BLOCKED, now=NOON, **BY)
+    now, delays = NOON, list[timedelta]()
+
+    def told() -> datetime:
+        return now + (1.2 if "quick" in receiver.posts[-1].path else 10) * SECOND
+
+    for number in range(60):
+        make_blocked(at=NOON + 3 * number * SECOND)
+        while now < NOON + 3 * (number + 1) * SECOND and drain_endpoints(now=now, clock=told, chance=lambda: 0.0):
+            ended = told()
+            if "quick" in receiver.posts[-1].path:
+                delays.append(now - (NOON + 3 * len(delays) * SECOND))
+            now = ended
+        now = max(now, NOON + 3 * (number + 1) * SECOND)
+    assert len(delays) >= 55
+    assert max(delays[45:]) < 15 * SECOND, "at first nobody knows how long each takes"
+    assert len(receiver.posts) - len(delays) >= 10, "slow ones have their turn"
+
+
 # When a receiver, or the sender, is not well
 
 

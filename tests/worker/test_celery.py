@@ -10,6 +10,7 @@ import sys
 import time
 from base64 import b64decode
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,14 @@ from tests.serving.servers import Redis
 from tests.serving.service import ROOT
 from tests.serving.threads import eventually
 from tests.worker.conftest import queue
-from worker.celery_doorbell import AWAKE, PAUSE_AFTER_REFUSAL, PAUSE_AFTER_STALL, Breaker, CeleryDoorbell
+from worker.celery_doorbell import (
+    AWAKE,
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    PAUSE_AFTER_REFUSAL,
+    Breaker,
+    CeleryDoorbell,
+)
 
 pytestmark = pytest.mark.services
 
@@ -97,7 +105,7 @@ def test_a_redis_that_stalls_costs_two_seconds_once(bell: CeleryDoorbell, own_re
         own_redis.process.send_signal(signal.SIGCONT)
 
 
-def test_a_breaker_waits_long_after_a_stall_and_short_after_a_refusal() -> None:
+def test_a_breaker_waits_ever_longer_after_stalls_and_short_after_a_refusal() -> None:
     now = 100.0
     breaker = Breaker(lambda: now)
 
@@ -106,13 +114,22 @@ def test_a_breaker_waits_long_after_a_stall_and_short_after_a_refusal() -> None:
         now += after
         raise ConnectionError
 
-    for took, pause in ((0.01, PAUSE_AFTER_REFUSAL), (2.0, PAUSE_AFTER_STALL)):
+    def is_let_through() -> bool:
+        return breaker.attempt(lambda: None)
+
+    stalls = [(2.0, pause) for pause in (FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE, 8 * FIRST_PAUSE, LONGEST_PAUSE)]
+    for took, pause in (*stalls, (2.0, LONGEST_PAUSE), (0.01, PAUSE_AFTER_REFUSAL)):
         assert not breaker.attempt(lambda took=took: fail(took), ConnectionError)
         now += pause - 0.01
-        assert not breaker.attempt(lambda: None)
+        assert not is_let_through()
         now += 0.02
-        assert breaker.attempt(lambda: None)
-    assert breaker.failures == 2
+    assert is_let_through()
+    # One that began beside another finds out the same, and makes nobody wait longer.
+    beside = partial(breaker.attempt, lambda: fail(2.0), ConnectionError)
+    assert not breaker.attempt(lambda: beside() or fail(0.0), ConnectionError)
+    now += FIRST_PAUSE
+    assert is_let_through(), "it answered meanwhile"
+    assert breaker.failures == 9
 
 
 @pytest.mark.usefixtures("shared_database")
@@ -150,3 +167,35 @@ def test_the_embedded_service_loads_neither_celery_nor_redis(tmp_path: Path) -> 
     code = f"{setup}; import worker.embedded, sys; print(*{{'celery', 'redis'}} & set(sys.modules))"
     run = configured("", code, tmp_path)
     assert (run.returncode, run.stdout.strip()) == (0, ""), run.stderr
+
+
+def test_a_message_that_redis_is_too_slow_to_forget_holds_no_place(own_redis: Redis, tmp_path: Path) -> None:
+    assert own_redis.process is not None
+    code = f"""
+import logging, os, signal
+from celery.utils.imports import symbol_by_name
+from worker.celery import JUDGE, app
+logging.disable(logging.CRITICAL)
+app.conf.broker_transport_options = {{**app.conf.broker_transport_options, "socket_timeout": 0.3}}
+app.send_task(JUDGE, kwargs={{"attempt_id": 1}})
+with app.connection_for_read() as connection:
+    channel, came = connection.channel(), []
+    consumer = app.amqp.TaskConsumer(channel, on_message=came.append)
+    consumer.qos(prefetch_count=1)
+    consumer.consume()
+    connection.drain_events(timeout=10)
+    message, task = came[0], app.tasks[JUDGE]
+    places = [channel.qos.can_consume()]
+    request = symbol_by_name(task.Request)(
+        message, app=app, task=task, on_ack=message.ack_log_error, connection_errors=connection.connection_errors
+    )
+    os.kill({own_redis.process.pid}, signal.SIGSTOP)
+    try:
+        request.acknowledge()
+    finally:
+        os.kill({own_redis.process.pid}, signal.SIGCONT)
+    places += [message.acknowledged, channel.qos.can_consume()]
+print(places)
+"""
+    run = configured(own_redis.url, code, tmp_path)
+    assert run.stdout.strip() == "[False, False, True]", run.stderr

@@ -22,6 +22,7 @@ from retrycontract.store.models.counts import (
     Tally,
     hour_of,
 )
+from retrycontract.store.models.endpoints import WebhookEndpoint
 from retrycontract.store.models.escalations import Claim, Escalation, EscalationState, Guidance, HeldAnswer, Snooze
 from retrycontract.store.models.events import AppendOnlyError, Door, Event
 from retrycontract.store.models.operators import FailedLogins, Preferences, ProviderIdentity, SecondFactor
@@ -31,7 +32,6 @@ from retrycontract.store.models.outbox import (
     Notice,
     OutboxMessage,
     WebhookDelivery,
-    WebhookEndpoint,
 )
 from retrycontract.store.models.tools import Tool, ToolVersion
 from retrycontract.store.models.workers import WorkerBeat

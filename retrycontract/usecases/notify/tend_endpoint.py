@@ -14,7 +14,7 @@ from retrycontract.config.public_addresses import NOT_PUBLIC, leads_inside
 from retrycontract.config.service_settings import is_plain_url
 from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import Agent, Call, Channel, Door, Event, OutboxMessage, WebhookEndpoint
-from retrycontract.store.models.outbox import MAX_ADDRESS
+from retrycontract.store.models.endpoints import MAX_ADDRESS
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.notify.write_message import write_event
