@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.request import parse_http_list
 
 from retrycontract.front.bridge import PENDING, Pending, disconnected, question
-from retrycontract.front.connections import live
+from retrycontract.front.lifespan import live
 from retrycontract.front.streaming import Pace, Rhythm, Streams, is_stream
 
 if TYPE_CHECKING:

@@ -297,3 +297,45 @@ def test_who_is_not_answered_within_the_grace_is_told_and_the_log_has_no_traceba
     assert answer.count("HTTP/1.1") == 1
     assert "Traceback" not in logged
     assert "without" not in logged, "an application that was ended has not failed"
+
+
+def test_a_connection_that_has_ended_leaves_nothing_for_the_collector() -> None:
+    """The collector of a service looks through the old seldom: what holds itself would stay for a minute."""
+    story = textwrap.dedent(
+        """
+        import asyncio, gc, weakref
+        import uvicorn
+        from retrycontract.front.connections import BoundedRequest
+
+        async def app(scope, receive, send):
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+
+        made = []
+        class Watched(BoundedRequest):
+            def connection_made(self, transport):
+                made.append(weakref.ref(self))
+                super().connection_made(transport)
+
+        async def main():
+            config = uvicorn.Config(app, port=0, lifespan="off", log_level="error", http=Watched)
+            server, listening = uvicorn.Server(config), config.bind_socket()
+            serving = asyncio.create_task(server.serve([listening]))
+            while not server.started:
+                await asyncio.sleep(0.01)
+            gc.disable()
+            for _ in range(5):
+                reader, writer = await asyncio.open_connection(*listening.getsockname())
+                writer.write(b"GET / HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n")
+                await reader.read()
+                writer.close()
+            await asyncio.sleep(0.2)
+            print(len(made), sum(each() is not None for each in made))
+            server.should_exit = True
+            await serving
+
+        asyncio.run(main())
+        """
+    )
+    said = subprocess.run([sys.executable, "-c", story], capture_output=True, text=True, check=False, timeout=60)
+    assert said.stdout == "5 0\n", said.stderr
