@@ -104,18 +104,21 @@ class LoginSettings(BaseModel):
         return next((role for role in reversed(ROLES) if role in given), None)
 
 
+LONGEST_HOST: Final = 253  # characters that a name has in DNS (RFC 1035)
+
+
 def is_plain_url(url: str) -> bool:
     """Tell whether an address is absolute, http or https, and holds nothing that could be read in two ways."""
     try:
         parts = urlsplit(url)
         port_is_sound = parts.port != 0  # reading it raises ValueError when it is out of range
-        (parts.hostname or "").encode("idna")  # and this for a label that is empty or too long
+        # And this for a label that is empty or too long.
+        host_is_sound = 0 < len((parts.hostname or "").encode("idna")) <= LONGEST_HOST
     except ValueError:
         return False
     is_plain = url.isascii() and url.isprintable() and not set(url) & set(' "<>\\^`{|}#')
-    return is_plain and port_is_sound and parts.scheme in ("http", "https") and bool(parts.hostname) and (
-        "@" not in parts.netloc
-    )  # fmt: skip
+    is_sound = port_is_sound and host_is_sound
+    return is_plain and is_sound and parts.scheme in ("http", "https") and "@" not in parts.netloc
 
 
 ADDRESS = re.compile(r"[^@\s<>\"',;:()\[\]\\]+@[^@\s<>\"',;:()\[\]\\]+")

@@ -125,6 +125,18 @@ def test_an_address_of_the_house_is_refused_at_the_form(address: str) -> None:
         check_address(address)
 
 
-@pytest.mark.parametrize("address", ["https://8.8.8.8/x", "https://hooks.example.org/x", "https://[2606:4700::1]/"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://8.8.8.8/x", "https://hooks.example.org/x", "https://[2606:4700::1]/", "HTTPS://HOOKS.EXAMPLE.ORG/x",
+        f"https://{'a' * 60}.{'b' * 60}.{'c' * 60}.{'d' * 60}.example/",
+    ],
+)  # fmt: skip
 def test_a_public_address_is_taken(address: str) -> None:
     check_address(address)
+
+
+@pytest.mark.parametrize("address", [f"https://{'a.' * 125}example/", "HTTP://hooks.example/x", "https:///x"])
+def test_an_address_that_leads_nowhere_safe_is_refused_with_how_to_write_it(address: str) -> None:
+    with pytest.raises(UnusableAddressError, match="Write it as https://host/path"):
+        check_address(address)

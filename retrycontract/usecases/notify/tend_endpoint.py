@@ -127,10 +127,14 @@ def rotate_secret(endpoint: WebhookEndpoint, *, now: datetime, actor: str, door:
 
 def check_address(address: str) -> None:
     """Raise UnusableAddressError for an address that no endpoint may have; where a name leads is seen when sending."""
-    is_open = address.startswith("https:") or settings.RETRYCONTRACT.allow_private_webhooks
-    if not is_open or not is_plain_url(address) or len(address) > MAX_ADDRESS:
+    if not is_plain_url(address) or len(address) > MAX_ADDRESS:
         raise UnusableAddressError
-    if not settings.RETRYCONTRACT.allow_private_webhooks and leads_inside(urlsplit(address).hostname or ""):
+    if settings.RETRYCONTRACT.allow_private_webhooks:
+        return
+    parts = urlsplit(address)
+    if parts.scheme != "https":
+        raise UnusableAddressError
+    if leads_inside(parts.hostname or ""):
         raise ClosedAddressError
 
 
