@@ -1,4 +1,4 @@
-"""Give back to the system what large requests took of memory.
+"""Keep a server's process fit: no thread holds up all others, and what large requests took of memory is given back.
 
 Garbage that holds itself stays until the collector comes, and what is free then the C library keeps, in a heap of each
 thread.

@@ -8,7 +8,7 @@ from functools import partial
 from retrycontract.mcp.events import AnswerTooLargeError, EventSplitter, documents
 from retrycontract.mcp.visiting import aside
 from retrycontract.proxy.exchange import Settled
-from retrycontract.proxy.upstream import Rests, in_turn, put_together
+from retrycontract.proxy.upstream import Rests, aside_if_long, put_together
 from retrycontract.proxy.visit import ClientVisit
 from retrycontract.proxy.wire import AnswerStream, ModelAnswer, Wire
 
@@ -61,7 +61,7 @@ class Passage:
 
     async def answer(self, wire: Wire, seconds: float) -> ModelAnswer | None:
         """Give the whole answer; None where there is none and nothing is held. Raises UpstreamError."""
-        return await in_turn(self._size, partial(self._put_together, wire, seconds))
+        return await aside_if_long(self._size, partial(self._put_together, wire, seconds))
 
     def _put_together(self, wire: Wire, seconds: float) -> ModelAnswer | None:
         body = self._stream.body() if self._is_followed else None

@@ -169,7 +169,9 @@ class Upstream:
                     raise UpstreamError("the upstream's answer ended in an error", event=event)
                 await rests.take()
             seconds = time.monotonic() - began
-            return await in_turn(size, lambda: put_together(wire, stream.body(), seconds, is_garbled=stream.is_garbled))
+            return await aside_if_long(
+                size, lambda: put_together(wire, stream.body(), seconds, is_garbled=stream.is_garbled)
+            )
 
 
 def is_readable(response: httpx2.Response) -> bool:
@@ -190,7 +192,7 @@ def end_to_end(response: httpx2.Response) -> list[tuple[bytes, bytes]]:
     return [(name.lower(), value) for name, value in response.headers.raw if name.lower() not in HOP_BY_HOP]
 
 
-async def in_turn(size: int, work: Callable[[], Result]) -> Result:
+async def aside_if_long(size: int, work: Callable[[], Result]) -> Result:
     """Put together what came in parts, in a thread where it is long: meanwhile the loop serves everybody else."""
     return await asyncio.to_thread(work) if size > LONG else work()
 

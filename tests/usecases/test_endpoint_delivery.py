@@ -8,6 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from retrycontract.store.models import Channel, ChannelTurn, Event, OutboxMessage, WebhookDelivery, WebhookEndpoint
+from retrycontract.store.models.outbox import MOST_COMPARED
 from retrycontract.usecases.notify.drain_outbox import LEASE, drain_endpoints, send_again
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint, change_endpoint
 from tests.factories import make_blocked
@@ -76,6 +77,20 @@ def test_a_receiver_that_takes_a_second_waits_for_one_that_takes_ten_and_not_for
     assert len(delays) >= 55
     assert max(delays[45:]) < 15 * SECOND, "at first nobody knows how long each takes"
     assert len(receiver.posts) - len(delays) >= 10, "slow ones have their turn"
+
+
+def test_a_quick_receiver_is_found_among_hundreds_of_slow_ones_that_wait_longer() -> None:
+    ago = {f"ep_{number}": 10_000 for number in range(MOST_COMPARED + 5)} | {"ep_quick": 900}
+    made = WebhookEndpoint.objects.bulk_create(
+        WebhookEndpoint(public_id=name, sealed_address=b"", sealed=b"", created_at=NOON) for name in ago
+    )
+    for endpoint, took in zip(made, ago.values(), strict=True):
+        of = {"channel": Channel.ENDPOINT, "endpoint": endpoint}
+        ChannelTurn.objects.create(**of, free_at=NOON - (took // 1000) * SECOND, took_ms=took)
+        OutboxMessage.objects.create(**of, due_at=NOON, subject="call.blocked", text="{}", created_at=NOON)
+    found = OutboxMessage.objects.next_endpoint(NOON, NOON + LEASE)
+    assert found is not None
+    assert found.public_id == "ep_quick"
 
 
 # When a receiver, or the sender, is not well

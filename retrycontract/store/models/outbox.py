@@ -17,7 +17,8 @@ from retrycontract.store.models.escalations import Escalation
 
 MAX_ERROR = 200  # characters kept of what went wrong with a message
 QUICK_MS: Final = 1_000  # that a receiver takes to answer which keeps no courier from others
-# So many times as long as its receiver took comes an endpoint after others, of so many that wait longest.
+# So many times as long as its receiver took comes an endpoint after others, of so many that wait longest and as many
+# that are quickest.
 TIMES_TAKEN, MOST_COMPARED = 100, 200
 REMEMBERED_FOR: Final = timedelta(days=30)  # what an endpoint was sent; within it, it can be sent again
 
@@ -75,8 +76,11 @@ class OutboxMessageQuerySet(models.QuerySet["OutboxMessage"]):
         taken = ChannelTurn.objects.taken(now, until).filter(endpoint=OuterRef("pk"))
         free = WebhookEndpoint.objects.filter(waiting, ~Exists(taken), is_active=True)
         free = free.filter(turn__took_ms__lte=QUICK_MS) if quick else free
-        longest = free.select_related("turn").order_by(F("turn__free_at").asc(nulls_first=True), "pk")[:MOST_COMPARED]
-        return min(longest, key=_comes_at, default=None)
+        free = free.select_related("turn")
+        compared = [*free.order_by(F("turn__free_at").asc(nulls_first=True), "pk")[:MOST_COMPARED]]
+        if len(compared) == MOST_COMPARED:
+            compared += free.order_by("turn__took_ms", "turn__free_at", "pk")[:MOST_COMPARED]
+        return min(compared, key=_comes_at, default=None)
 
     def next_of(self, endpoint: WebhookEndpoint, now: datetime) -> OutboxMessage | None:
         """Find what an endpoint is to be sent now, the longest due first."""
