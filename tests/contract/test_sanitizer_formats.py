@@ -17,8 +17,6 @@ from hypothesis import strategies as st
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA
 from retrycontract.contract.redaction.detectors import Allowance, Detector, Finder, compiled, loosened
-from retrycontract.contract.redaction.field_names import NAME_WORDS
-from retrycontract.contract.redaction.parts import needed_part
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.redaction.scanner import CONTEXT, Scanner
 from retrycontract.contract.redaction.sieve import Sieve
@@ -152,51 +150,6 @@ def test_whatever_matches_has_the_signs_that_its_pattern_needs(given_match: tupl
     pattern, text = given_match
     if re2.search(pattern, text):
         assert all(need & set(text.encode()) for need in needed_signs(pattern))
-
-
-NAMED = [finder.prefilter for finder in CONTEXT if needed_part(finder.prefilter)]
-
-
-@pytest.mark.parametrize("pattern", NAMED)
-def test_whatever_matches_has_the_part_that_its_pattern_needs(pattern: str) -> None:
-    part, found = needed_part(pattern), 0
-    for seed in range(10):
-        with suppress(re.error):  # few are written as only RE2 reads them
-            text = sample(pattern, seed)
-            if compiled(pattern).search(text.encode()):
-                found += 1
-                assert part is not None
-                assert compiled(part.pattern).search(text.encode())
-    assert found or r"\z" in pattern
-
-
-@pytest.mark.parametrize(
-    ("form", "has", "has_not"),
-    [
-        (r"(?i)[\w-]*({})[\w-]*[\"']?[ \t]*:[ \t]*", "key: ", "key = "),
-        (r"(?i)<({})[ >][^<>]*</", "<key>", "<key<"),
-        (r"(?i)({})[^\n]*\$[0-9]{{3}}", "$123", "key $12"),
-        (r"(?im)^({})$\n|[^\n]{{9,}}<<<({})", "key\n", "<<< key"),
-        (r"(?i)({})x*(?-i:Y|Z)", "keyY", "keyy"),
-        (r"(?i)({})[^\n]*", "a KEY", "k-e-y"),
-    ],
-)
-def test_of_a_pattern_with_the_name_of_a_secret_a_text_needs_a_part(form: str, has: str, has_not: str) -> None:
-    part = needed_part(form.format(*[f"(?:{NAME_WORDS})"] * 2))
-    assert part
-    assert re2.search(part.pattern, has)
-    assert not re2.search(part.pattern, has_not)
-
-
-@pytest.mark.parametrize("pattern", ["key", f"({NAME_WORDS})=", rf"(?:{NAME_WORDS})\pN", f"(?:{NAME_WORDS})?"])
-def test_no_part_is_known_of_a_pattern_without_such_a_name_or_as_only_re2_reads_it(pattern: str) -> None:
-    assert needed_part(pattern) is None
-
-
-def test_a_long_text_is_asked_for_what_has_the_parts_alone() -> None:
-    words = "ordinary words = values, {a: 'b'}\n" * 400
-    names = [finder for finder in ALONE["balanced"]._sieve.finders_for(words) if needed_part(finder.prefilter)]
-    assert names == []
 
 
 MODES = ("balanced", "strict")

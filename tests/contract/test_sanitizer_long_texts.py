@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from retrycontract.contract.redaction import listed_words, neighbours, scan_copies
 from retrycontract.contract.redaction.commands import COMMAND_FINDERS, REACH
-from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
+from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, Look, SecretSpan
 from retrycontract.contract.redaction.escapes import (
     MOST_AROUND,
     PARTED,
@@ -230,7 +230,7 @@ class CountingSieve(Sieve):
         super().__init__(finders)
         self.asked = 0
 
-    def finders_for(self, text: str, most: int | None = None) -> list[Finder]:
+    def finders_for(self, text: str, most: int | None = None) -> list[Look]:
         self.asked += len(text)
         return super().finders_for(text, most)
 
@@ -245,27 +245,11 @@ def test_a_list_that_a_text_repeats_is_read_once_and_told_each_time(monkeypatch:
     assert sieve.asked < 2 * len(command + ordinary)
 
 
-MOST_PASSES = 4
-
-
-class CountingAutomaton:
-    """Count how often an automaton goes through a text."""
-
-    def __init__(self, automaton: Any) -> None:
-        self.automaton, self.passes = automaton, 0
-
-    def Match(self, text: bytes) -> list[int]:  # noqa: N802  # as the automaton has it
-        self.passes += 1
-        found: list[int] = self.automaton.Match(text)
-        return found
-
-
-def test_an_ordinary_long_text_is_gone_through_few_times_for_patterns_without_the_name_of_a_secret() -> None:
-    sieve = Scanner(strict=False)._sieve
-    groups = [(grouped, places, CountingAutomaton(automaton)) for grouped, places, automaton in sieve._groups]
-    sieve._groups = groups
-    sieve.finders_for(CROWD)
-    assert 0 < sum(automaton.passes for _, _, automaton in groups) <= MOST_PASSES
+@pytest.mark.parametrize("place", [0, 49, 50, 399])
+def test_a_command_is_found_among_many_lists_whichever_of_them_it_is(place: int) -> None:
+    lists = [f'["an", "ordinary", "list", "of words, the {number}th"]' for number in range(400)]
+    lists.insert(place, '["curl", "-u", "ana:SecretB1rd"]')
+    assert "SecretB1rd" not in BALANCED.redact_text("\n".join(lists))
 
 
 FAR = '{"a": {"b": "ordinary"}, "c": ["d"]}\n' * 100

@@ -396,4 +396,4 @@ def _starts_line(text: str, start: int) -> bool:
     return before.casefold() in _LEADS
 
 
-FINDERS = (Finder.of(_ASSIGNING, find_assignments),)
+FINDERS = (Finder.of(_ASSIGNING, find_assignments, is_usual=True),)

@@ -203,6 +203,14 @@ def _holds_private_key(text: str) -> bool:
 
 
 # Bodies are greedy and unbounded above, so that no tail of a credential stays behind.
+# What a bracket follows is a function, such as OpenSSL's `sk_PKCS12_SAFEBAG_num(sk)`.
+WORD_LIKE = Detector(
+    "API_KEY",
+    r"(?:^|[^A-Za-z0-9])((?:sk_|rk_|r8_|e2b_|live_|test_|secret_|re_|fw_|fc-|pat_|key_|st\.|pk_live_)[\w=-]{16,})"
+    r"(?:$|[^\w=(-])",
+    _noisy,
+)
+
 CREDENTIALS: tuple[Detector, ...] = (
     Detector("JWT", r"eyJ[\w-]{8,}={0,2}\.[\w-]{8,}={0,2}(?:\.[\w-]*={0,2}){0,3}", _is_jwt),
     # Our own: the one secret that every agent of this service holds.
@@ -304,10 +312,7 @@ CREDENTIALS: tuple[Detector, ...] = (
               "rzp_live_ rzp_test_ AVNS_ mdb_sa_sk_ polar_oat_ mob- sdk- sess- secret-token: dkea cfut_ "
               "cfat_ cfk_ ATTA apify_api_ dtn_ bb_live_ bb_test_ dp.audit. dp.scim.",
               r"[\w=-]{16,}", mixed),
-    # What a bracket follows is a function, such as OpenSSL's `sk_PKCS12_SAFEBAG_num(sk)`.
-    Detector("API_KEY",
-             r"(?:^|[^A-Za-z0-9])((?:sk_|rk_|r8_|e2b_|live_|test_|secret_|re_|fw_|fc-|pat_|key_|st\.|pk_live_)[\w=-]{16,})"
-             r"(?:$|[^\w=(-])", _noisy),
+    WORD_LIKE,
     prefixed("API_KEY", "napi_", r"[a-z0-9]{20,}", mixed),  # Node's own functions begin so, too
     prefixed("API_KEY", "npg_", r"[A-Za-z0-9]{10,}", mixed),
     prefixed("API_KEY", "mlsn.", r"[0-9a-f]{40,}"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
@@ -80,6 +80,10 @@ def _most_judged(size: int) -> int:
     return min(MOST_JUDGED + size // CHARACTERS_EACH, MOST_JUDGED_IN_SHORT + size // CHARACTERS_EACH_IN_SHORT)
 
 
+# Where in a text, and up to where, matches of one pattern are sought: none begins elsewhere.
+Stretches = Sequence[tuple[int, int]]
+
+
 @dataclass(slots=True)
 class Allowance:
     """Count what is judged in one text."""
@@ -90,11 +94,18 @@ class Allowance:
     judged: list[int] = field(default_factory=list)  # where they stand
     seen: list[int] = field(default_factory=list)
     known: list[SecretSpan] = field(default_factory=list)  # what others have found in the same text
+    places: tuple[str, str, Stretches] | None = None  # of one pattern and one text, where the former may match
 
     @classmethod
     def of(cls, text: str, known: list[SecretSpan] | None = None) -> Allowance:
         """Allow what a text of that length may need."""
         return cls(_most_judged(len(text)), known=known or [])
+
+    def stretches(self, pattern: str, text: str) -> Stretches | None:
+        """Give where a pattern may match in a text; None: anywhere."""
+        if self.places is None or self.places[0] != pattern or self.places[1] is not text:
+            return None
+        return self.places[2]
 
     def spend(self, position: int) -> None:
         """Count one more; raises TooDenseError when it is one too many."""
@@ -200,6 +211,17 @@ def _matches_before(pattern: str, ending: str, written: bytes) -> Iterator[Any]:
         done = end.end()
 
 
+def _matches_at(pattern: str, stretches: Stretches, written: bytes, *, captures: bool = True) -> Iterator[Any]:
+    """Give every match, each of which begins and ends in one of the stretches, in the order of the text."""
+    search, done = compiled(pattern, captures=captures).search, 0
+    for start, end in stretches:
+        while match := search(written, max(start, done), end):
+            yield match
+            done = max(match.end(), match.start() + 1)
+            if done >= end:
+                break
+
+
 class Head:
     """Find what a pattern describes; linear in the text, for RE2 does not go back."""
 
@@ -217,10 +239,12 @@ class Head:
         """
         self.pattern, self._common, self._reach, self._ending = pattern, common, reach, ending
 
-    def each(self, text: str) -> Iterator[Find]:
+    def each(self, text: str, allowance: Allowance | None = None) -> Iterator[Find]:
         """Give every match in an ASCII text, however many there are."""
         written = text.encode()
-        if self._reach and len(written) > self._reach:
+        if allowance and (stretches := allowance.stretches(self.pattern, text)) is not None:
+            matches = _matches_at(self.pattern, stretches, written)
+        elif self._reach and len(written) > self._reach:
             matches = _matches_within(self.pattern, self._reach, written)
         elif self._ending:
             matches = _matches_before(self.pattern, self._ending, written)
@@ -231,21 +255,27 @@ class Head:
 
     def all(self, text: str, allowance: Allowance) -> Iterator[Find]:
         """Give every match, most of which lead to nothing; raises TooDenseError for too many."""
-        for find in self.each(text):
+        for find in self.each(text, allowance):
             allowance.look(find.span(0)[0])
             yield find
 
     def places(self, text: str, allowance: Allowance) -> Iterator[MatchPlace]:
         """Give where every match stands, as `all` does, without its groups."""
         written = text.encode()
-        for match in compiled(self.pattern, captures=False).finditer(written):
+        stretches = allowance.stretches(self.pattern, text)
+        matches = (
+            compiled(self.pattern, captures=False).finditer(written)
+            if stretches is None
+            else _matches_at(self.pattern, stretches, written, captures=False)
+        )
+        for match in matches:
             start, end = match.span()
             allowance.look(start)
             yield MatchPlace(text, written, start, end, self.pattern)
 
     def telling(self, text: str, allowance: Allowance) -> Iterator[Find]:
         """Give every match, each of which is to be judged."""
-        for find in self.each(text):
+        for find in self.each(text, allowance):
             allowance.spend(find.span(0)[0])
             yield find
 
@@ -275,7 +305,11 @@ class Detector:
     def find(self, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         """Give the spans of the credentials in the text."""
         group = 1 if compiled(self.pattern).groups else 0
-        for match in _matches_of(self.pattern, self.pattern if self.is_common else None, text.encode()):
+        if (stretches := allowance.stretches(self.pattern, text)) is not None:
+            matches = _matches_at(self.pattern, stretches, text.encode())
+        else:
+            matches = _matches_of(self.pattern, self.pattern if self.is_common else None, text.encode())
+        for match in matches:
             start, end = match.span(group)
             if self.verify is None or self.verify(text[start:end]):
                 allowance.spend(start)
@@ -342,18 +376,35 @@ class Finder:
 
     prefilter: str
     find: Callable[[str, Allowance], Iterator[SecretSpan]]
+    pattern: str | None = None  # what it seeks first of all, where that is what the prefilter is made of
+    is_usual: bool = False  # ordinary texts hold many matches
 
     @classmethod
-    def of(cls, source: Detector | Head, find: Callable[[str, Allowance], Iterator[SecretSpan]]) -> Finder:
+    def of(
+        cls,
+        source: Detector | Head,
+        find: Callable[[str, Allowance], Iterator[SecretSpan]],
+        *,
+        is_usual: bool = False,
+    ) -> Finder:
         """Take the prefilter from a detector or a head."""
-        return cls(loosened(source.pattern), find)
+        return cls(loosened(source.pattern), find, source.pattern, is_usual)
 
 
-def bounded(finders: Iterable[Finder], text: str) -> Iterator[SecretSpan]:
+class Look(NamedTuple):
+    """Pair a finder with where in a text it has to look; None: everywhere."""
+
+    finder: Finder
+    stretches: Stretches | None = None
+
+
+def bounded(looks: Iterable[Look], text: str) -> Iterator[SecretSpan]:
     """Let each finder judge what it may; from where one finds too much on, everything is taken for a secret."""
     end, known = len(text), list[SecretSpan]()
-    for finder in finders:
+    for finder, stretches in looks:
         found, rest, allowance = list[SecretSpan](), list[SecretSpan](), Allowance.of(text, known)
+        if stretches is not None and finder.pattern:
+            allowance.places = finder.pattern, text, stretches
         try:
             found.extend(finder.find(text, allowance))  # what comes before an error stays
         except TooDenseError as dense:

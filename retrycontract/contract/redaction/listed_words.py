@@ -13,6 +13,7 @@ from retrycontract.contract.redaction.detectors import (
     MOST_JUDGED,
     Allowance,
     Head,
+    Look,
     SecretSpan,
     TooDenseError,
     bounded,
@@ -62,14 +63,15 @@ def _told_words(lists: Sequence[Sequence[Any]], before: str = "") -> list[dict[i
         [f"{before} " if before else APART if number else "", *_written(words)] for number, words in enumerate(lists)
     ]
     # In most there is nothing, which one look at all of them tells.
-    finders = COMMAND_LINES.finders_for("".join(chain.from_iterable(lines)))
-    for first in range(0, len(lines), TOGETHER) if finders else ():
+    # Where in all of them is nothing that helps in some of them.
+    looks = [Look(look.finder) for look in COMMAND_LINES.finders_for("".join(chain.from_iterable(lines)))]
+    for first in range(0, len(lines), TOGETHER) if looks else ():
         parts, places = list[str](), list[tuple[int, int]]()
         for number, line in enumerate(lines[first : first + TOGETHER], first):
             parts += line
             places += ((number, index) for index in range(-1, len(line) - 1))
         begins = list(accumulate(map(len, parts), initial=0))
-        for span in bounded(finders, "".join(parts)):
+        for span in bounded(looks, "".join(parts)):
             start = last = bisect_right(begins, span.start) - 1
             if span.end == begins[-1]:  # of too many everything is taken, from one of them on
                 last = len(places) - 1

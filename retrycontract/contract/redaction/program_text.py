@@ -12,7 +12,6 @@ from retrycontract.contract.redaction.detectors import (
     Head,
     SecretSpan,
     has_digit,
-    loosened,
 )
 from retrycontract.contract.redaction.field_names import (
     SECRET_NAME,
@@ -68,7 +67,7 @@ _SQL = re.compile(r"\s*(?:(?P<string>[NEB]?'(?:[^'\\]|''|\\.)*'|\"[^\"\n]*\")|(?
 
 
 def find_arguments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
-    """Find `user.setPassword("value")` and `Credentials("ana", "value")`."""
+    """Find `user.setPassword("value")`."""
     for find in _CALL.telling(text, allowance):
         verdict, words = judge(find[1]), split_words(find[1])
         literal = read_literal(text, find.span(3)[0])
@@ -85,6 +84,10 @@ def find_arguments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
                 is_set = words[0] in ("set", "with") and is_tied(argument, verdict.mark)
                 if (is_set or _is_argument(argument, verdict)) and not is_verb:
                     yield SecretSpan(argument.start, argument.end, verdict.mark)
+
+
+def find_pairs_of_arguments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `Credentials("ana", "value")`."""
     for find in _PAIR_OF_ARGUMENTS.telling(text, allowance):
         literal = read_literal(text, find.span(1)[0])
         if literal and literal.quoted and _is_argument(literal, NameVerdict(mark="PASSWORD")):
@@ -162,7 +165,8 @@ def find_inserted_values(text: str, allowance: Allowance) -> Iterator[SecretSpan
 
 
 FINDERS = (
-    Finder(loosened(f"{_CALL.pattern}|{_PAIR_OF_ARGUMENTS.pattern}"), find_arguments),
+    Finder.of(_CALL, find_arguments),
+    Finder.of(_PAIR_OF_ARGUMENTS, find_pairs_of_arguments),
     Finder.of(_TAKEN_INSTEAD, find_taken_instead),
     Finder.of(_RETURNED, find_returned),
     Finder.of(_PART, find_parts),

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from itertools import accumulate, chain, pairwise
 
 from retrycontract.contract.redaction import (
@@ -24,7 +25,7 @@ from retrycontract.contract.redaction import (
     tables,
 )
 from retrycontract.contract.redaction.blocks import MANIFESTS, PRIVATE_KEYS, without_public_blocks
-from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA
+from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA, WORD_LIKE
 from retrycontract.contract.redaction.detectors import (
     Allowance,
     Finder,
@@ -100,12 +101,16 @@ class Scanner:
         self.strict = strict
         detectors = (*CREDENTIALS, *PERSONAL_DATA) if strict else CREDENTIALS
         tokens = find_any_random_tokens if strict else find_random_tokens
-        values = (PRIVATE_KEYS, *(Finder.of(detector, detector.find) for detector in detectors))
-        inside = (*values, *CONTEXT, Finder(LISTED_COMMAND, find_listed_words), Finder(LONG_WORD, find_aws_secrets))
+        values = (
+            PRIVATE_KEYS,
+            *(Finder.of(detector, detector.find, is_usual=detector is WORD_LIKE) for detector in detectors),
+        )
+        words = partial(Finder, LONG_WORD, is_usual=True)
+        inside = (*values, *CONTEXT, Finder(LISTED_COMMAND, find_listed_words), words(find_aws_secrets))
         # Where an identifier or a digest is expected, what is merely random stays.
-        hidden = (Finder(LONG_WORD, self._find_hidden), Finder.of(_DATA_URL, self._find_in_data_urls))
-        named = (*inside, Finder(ESCAPE, self._find_decoded), *hidden)
-        self._sieve = Sieve((*named, Finder(LONG_WORD, tokens)))
+        hidden = (words(self._find_hidden), Finder.of(_DATA_URL, self._find_in_data_urls))
+        named = (*inside, Finder(ESCAPE, self._find_decoded, is_usual=True), *hidden)
+        self._sieve = Sieve((*named, words(tokens)))
         self._values, self._inside, self._named = len(values), len(inside), len(named)
         self._harmless = set[str]()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from string import ascii_letters, digits
@@ -12,10 +13,10 @@ from typing import Any
 
 import re2
 
-from retrycontract.contract.redaction.detectors import Finder, compiled, loosened, uncaptured
+from retrycontract.contract.redaction.detectors import Finder, Look, Stretches, compiled, loosened, uncaptured
 from retrycontract.contract.redaction.escapes import APART
 from retrycontract.contract.redaction.field_names import NAME_WORDS
-from retrycontract.contract.redaction.parts import has_name, needed_part
+from retrycontract.contract.redaction.reach import ends_crossed
 from retrycontract.contract.redaction.scan_copies import LONG
 from retrycontract.contract.redaction.signs import needed_signs
 
@@ -31,16 +32,80 @@ _LETTERS = (ascii_letters + digits).encode()
 _SHAPE = bytes.maketrans(_LETTERS, b"a" * len(ascii_letters) + b"0" * len(digits))
 _NUMBER = re.compile(rb"[0-9]+")
 # So many at most, and of so many characters. Those with the name of a secret are the ones that take the most states.
-COUNTING, NAMED, COMMON, RARE = (6, 500), (4, 2_500), (16, 4_000), (32, 3_000)
+SIZES = {
+    "counting": (6, 500), "named": (4, 2_500), "common": (16, 4_000), "rare": (32, 3_000),
+    "rare and named": (32, 3_000),
+}  # fmt: skip
+# In a long text most match at few places, each within few lines: there alone those are then asked, and look, that do.
+# An automaton that tells where any of several matches first has fewer states than one that tells which of them match.
+LOCATED = {
+    "counting": (6, 500), "named": (12, 20_000), "common": (18, 6_000), "rare": (48, 4_500),
+    "rare and named": (12, 12_000),
+}  # fmt: skip
+# A group with more matches in a text than these looks everywhere, as does one whose lines would be read more often.
+MOST_PLACES, MOST_READ = 400, 2
 MEMORY = 32 << 20  # bytes that the states of one automaton may take
 _PAIRS = "".join(first + second for first in map(chr, range(9, 127)) for second in map(chr, range(9, 127))).encode()
 _EVERYTHING = rb"\A(?s:.)"
-# Names of secrets are in most prefilters of which the letters say little. In a long text two passes, for what these
-# need beside a name, spare most of the others, each of which takes as long.
 # Many short texts are asked for at once, as one text of so many characters. There each begins and ends a line, so that
 # this goes before each prefilter.
 TOGETHER = 10_000
 _LINE_BY_LINE = "(?m)"
+
+
+@dataclass(eq=False)
+class _Group:
+    """Hold prefilters that are asked for in one pass."""
+
+    places: list[int]
+    prefilters: list[str]
+    members: frozenset[int]
+
+    @classmethod
+    def of(cls, places: list[int], prefilters: list[str]) -> _Group:
+        return cls(places, prefilters, frozenset(places))
+
+    @cached_property
+    def automaton(self) -> Any:
+        return _joined(self.prefilters)
+
+    @cached_property
+    def _either(self) -> Any:
+        options = uncaptured()
+        options.max_mem = MEMORY
+        return re2.compile("|".join(f"(?:{each})" for each in self.prefilters).encode(), options)
+
+    @cached_property
+    def _ends(self) -> int:
+        return max(ends_crossed(each) or 0 for each in self.prefilters)
+
+    def matching(self, text: bytes) -> Iterator[int]:
+        """Give the places of those that match."""
+        return (self.places[index] for index in _matches(self.automaton, text, len(self.places)))
+
+    def placed(self, text: bytes) -> tuple[Iterator[int], Stretches | None]:
+        """Give the places of those that match, and the lines of the text in which they do, unless these are many."""
+        stretches = self._stretches(text)
+        if stretches is None:
+            return self.matching(text), None
+        return self.matching(b"\n".join(text[start:end] for start, end in stretches)), stretches
+
+    def _stretches(self, text: bytes) -> Stretches | None:
+        """Give stretches of whole lines in which every match of each begins and ends."""
+        stretches, last, left = list[tuple[int, int]](), -1, len(text)
+        for match in self._either.finditer(text):
+            first, end = match.span()
+            if end > last:
+                last = _end_of_lines(text, end, self._ends)
+            # Whether another one of several goes on to the end of the lines is read each time.
+            left -= max((last - end) // MOST_READ, len(text) // MOST_PLACES)
+            if left < 0:
+                return None
+            if stretches and first <= stretches[-1][1]:
+                stretches[-1] = stretches[-1][0], last
+            else:
+                stretches.append((text.rfind(b"\n", stretches[-1][1] if stretches else 0, first) + 1, last))
+        return stretches
 
 
 class Sieve:
@@ -50,18 +115,6 @@ class Sieve:
         self._finders = tuple(finders)
         self._known = dict[int, int]()
         self._idle = dict[frozenset[int], frozenset[int]]()
-
-    @cached_property
-    def _parts(self) -> list[tuple[frozenset[int], list[int], Any]]:
-        """Join the parts that prefilters with the name of a secret need; those that begin with it take few states."""
-        parts = {place: needed_part(finder.prefilter) for place, finder in enumerate(self._finders)}
-        named, others = (
-            [place for place, part in parts.items() if part and part.is_named is is_named] for is_named in (True, False)
-        )
-        return [
-            (frozenset(places), places, _joined(part.pattern for place in places if (part := parts[place])))
-            for places in (named, others)
-        ]
 
     @cached_property
     def _joined(self) -> Any:
@@ -82,41 +135,62 @@ class Sieve:
         return frozenset(self._letters.Match(_PAIRS, potential=True) or ())
 
     @cached_property
-    def _groups(self) -> list[tuple[frozenset[int], list[int], Any]]:
+    def _groups(self) -> list[_Group]:
         """Join prefilters by their length: those that count, those of which the letters say little, and the others."""
-        prefilters = [finder.prefilter for finder in self._finders]
-        common = self._any_letters
-        kinds = [
-            COUNTING if loosened(each) != each else RARE if at not in common else NAMED if has_name(each) else COMMON
-            for at, each in enumerate(prefilters)
-        ]
-        # Where rare letters are needed besides, all that ask for a name share the states of their names.
-        sizes = [
-            len(each.replace(NAME_WORDS, "") if kind == RARE else each)
-            for each, kind in zip(prefilters, kinds, strict=True)
-        ]
+        return self._joined_alike(range(len(self._finders)), SIZES)
+
+    @cached_property
+    def _located(self) -> list[_Group]:
+        """Join those that match within few lines, of which ordinary texts hold few."""
+        located = [
+            place for place, finder in enumerate(self._finders)
+            if not finder.is_usual and ends_crossed(finder.prefilter) is not None
+        ]  # fmt: skip
+        return self._joined_alike(located, LOCATED)
+
+    @cached_property
+    def _others(self) -> list[_Group]:
+        located = frozenset[int]().union(*(group.members for group in self._located))
+        others = [
+            place for place, finder in enumerate(self._finders) if place not in located and not finder.is_usual
+        ]  # fmt: skip
+        return self._joined_alike(others, SIZES)
+
+    def _joined_alike(self, places: Iterable[int], sizes: dict[str, tuple[int, int]]) -> list[_Group]:
+        prefilters, common = [finder.prefilter for finder in self._finders], self._any_letters
+        kinds, lengths = dict[int, str](), dict[int, int]()
+        for place in places:
+            each = prefilters[place]
+            is_named, is_rare = NAME_WORDS in each, place not in common
+            kinds[place] = (
+                "counting" if loosened(each) != each else
+                "rare and named" if is_rare and is_named else "rare" if is_rare else "named" if is_named else "common"
+            )  # fmt: skip
+            # Where rare letters are needed besides, all that ask for a name share the states of their names.
+            lengths[place] = len(each.replace(NAME_WORDS, "") if is_rare else each)
         groups: list[list[int]] = []
-        room, last = 0, None
-        for place in sorted(range(len(prefilters)), key=lambda place: (kinds[place], sizes[place])):
-            most, characters = kinds[place]
-            if kinds[place] != last or sizes[place] > room or len(groups[-1]) == most:
+        room, last = 0, ""
+        for place in sorted(kinds, key=lambda place: (kinds[place], lengths[place])):
+            most, characters = sizes[kinds[place]]
+            if kinds[place] != last or lengths[place] > room or len(groups[-1]) == most:
                 groups.append([])
                 room, last = characters, kinds[place]
             groups[-1].append(place)
-            room -= sizes[place]
-        return [(frozenset(places), places, _joined(prefilters[place] for place in places)) for places in groups]
+            room -= lengths[place]
+        return [_Group.of(places, [prefilters[place] for place in places]) for places in groups]
 
-    def finders_for(self, text: str, most: int | None = None) -> list[Finder]:
+    def finders_for(self, text: str, most: int | None = None) -> list[Look]:
         """Give the finders, of the first so many, that an ASCII text may hold something for, in their order."""
         encoded = text.encode()
-        found = self._found_at_once(encoded) if len(encoded) <= SHORT else None
-        if found is None:
-            found = self._found_in_passes(encoded)
-        return self.at(sorted(found), most)
+        if len(encoded) > LONG:
+            found = self._found_in_lines(encoded)
+            return [Look(self._finders[at], found[at]) for at in sorted(found) if most is None or at < most]
+        at_once = self._found_at_once(encoded) if len(encoded) <= SHORT else None
+        return self.at(sorted(self._found_in_passes(encoded) if at_once is None else at_once), most)
 
-    def at(self, places: Iterable[int], most: int | None = None) -> list[Finder]:
+    def at(self, places: Iterable[int], most: int | None = None) -> list[Look]:
         """Give the finders at some places, of the first so many."""
-        return [self._finders[place] for place in places if most is None or place < most]
+        return [Look(self._finders[place]) for place in places if most is None or place < most]
 
     def places_for_each(self, texts: Sequence[str]) -> list[list[int]]:
         """Give of each ASCII text the places of the finders that it may hold something for; many cost little."""
@@ -159,19 +233,32 @@ class Sieve:
     @cached_property
     def _signs(self) -> list[tuple[int, list[frozenset[int]]]]:
         """Give the signs, shaped as those of a text, that the prefilters need of which the letters say little."""
-        common = [place for grouped, places, _ in self._groups if grouped & self._any_letters for place in places]
+        common = [place for group in self._groups if group.members & self._any_letters for place in group.places]
         needs = ((place, needed_signs(self._finders[place].prefilter)) for place in common)
         return [(place, [frozenset(bytes(need).translate(_SHAPE)) for need in each]) for place, each in needs if each]
 
     def _found_in_passes(self, encoded: bytes) -> set[int]:
         found = set(self._letters.Match(encoded, potential=True) or ())
-        is_short, is_long = len(encoded) <= LONGEST_OF_SIGNS, len(encoded) > LONG
+        is_short = len(encoded) <= LONGEST_OF_SIGNS
         if is_short:
             found -= self._idle_for(encoded)
-        for grouped, places, group in (*(self._parts if is_long else ()), *self._groups):
+        for group in self._groups:
             # In a long text one alone looks for itself.
-            if len(found & grouped) > (not is_short):
-                found -= grouped.difference(places[index] for index in _matches(group, encoded, len(places)))
+            if len(found & group.members) > (not is_short):
+                found -= group.members.difference(group.matching(encoded))
+        return found
+
+    def _found_in_lines(self, encoded: bytes) -> dict[int, Stretches | None]:
+        """Give what a long text may hold something for, and where; one alone looks for itself."""
+        found: dict[int, Stretches | None] = dict.fromkeys(self._letters.Match(encoded, potential=True) or ())
+        for group in (*self._located, *self._others):
+            asked = found.keys() & group.members
+            if len(asked) < 2:
+                continue
+            matching, stretches = group.placed(encoded) if group in self._located else (group.matching(encoded), None)
+            for place in asked:
+                del found[place]
+            found |= dict.fromkeys(asked.intersection(matching), stretches)
         return found
 
     def _idle_for(self, encoded: bytes) -> frozenset[int]:
@@ -183,6 +270,19 @@ class Sieve:
             idle = frozenset(place for place, needs in self._signs if any(need.isdisjoint(signs) for need in needs))
             self._idle[signs] = idle
         return idle
+
+
+_BEHIND_BLANKS = re.compile(rb"\S|\Z")
+
+
+def _end_of_lines(text: bytes, at: int, ends: int) -> int:
+    """Give where a line ends: that of a place, or the one so many ends of lines behind it, blank lines not counted."""
+    for _ in range(ends):
+        if (end := text.find(b"\n", at)) < 0:
+            return len(text)
+        at = found.start() if (found := _BEHIND_BLANKS.search(text, end)) else len(text)
+    end = text.find(b"\n", at)
+    return len(text) if end < 0 else end
 
 
 def _joined(patterns: Iterable[str]) -> Any:

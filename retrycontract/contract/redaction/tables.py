@@ -391,4 +391,8 @@ def find_copied(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             start = end + 1
 
 
-FINDERS = (Finder.of(_NAMED, find_in_tables), Finder.of(_HEADING, find_in_html), Finder.of(_COPY, find_copied))
+FINDERS = (
+    Finder.of(_NAMED, find_in_tables, is_usual=True),
+    Finder.of(_HEADING, find_in_html),
+    Finder.of(_COPY, find_copied),
+)
