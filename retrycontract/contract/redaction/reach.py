@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+from retrycontract.contract.redaction.field_names import NAME_WORDS
 from retrycontract.contract.redaction.signs import members_of, parsed_pattern
 
 MOST_CROSSED = 10
@@ -21,7 +22,8 @@ def ends_crossed(pattern: str) -> int | None:
     None where they are many, or where the pattern is written as only RE2 reads it.
     """
     try:
-        read = parsed_pattern(pattern.replace(r"\z", r"\Z"))
+        # The words of secrets' names are hundreds, each in one line, and take most of the reading.
+        read = parsed_pattern(pattern.replace(NAME_WORDS, "name").replace(r"\z", r"\Z"))
         ends = _ends(read, read.state.flags)
     except (re.error, LookupError):
         return None
@@ -30,10 +32,17 @@ def ends_crossed(pattern: str) -> int | None:
 
 def _ends(read: Iterable[tuple[Any, Any]], flags: int) -> int:
     ends = 0
-    for kind, value in read:
-        match str(kind):
-            case "LITERAL" | "NOT_LITERAL" | "IN" | "ANY":
-                ends += _END in _characters(str(kind), value, flags)
+    for code, value in read:
+        match code.name:
+            case "LITERAL":
+                ends += value == _END
+            case "NOT_LITERAL":
+                ends += value != _END
+            case "ANY":
+                ends += bool(flags & re.DOTALL)
+            case "IN":
+                listed, is_negated = members_of(value)
+                ends += (_END in listed) != is_negated
             case "SUBPATTERN":
                 ends += _ends(value[-1], (flags | value[1]) & ~value[2])
             case "MAX_REPEAT" | "MIN_REPEAT":
@@ -49,19 +58,14 @@ def _ends(read: Iterable[tuple[Any, Any]], flags: int) -> int:
 
 def _repeated(most: int, read: Any, flags: int) -> int:
     """Count what is repeated; white space goes on as one stretch however long it is."""
-    if len(read) == 1 and str(read[0][0]) in ("LITERAL", "IN"):
-        characters = _characters(str(read[0][0]), read[0][1], flags)
-        if characters <= _BLANKS:
-            return int(_END in characters)
-    return _ends(read, flags) * min(most, _ANY_NUMBER)
+    ends = _ends(read, flags)
+    return ends if not ends or _is_blank(read) else ends * min(most, _ANY_NUMBER)
 
 
-def _characters(kind: str, value: Any, flags: int) -> frozenset[int]:
-    """Give the ASCII characters that one of a pattern stands for."""
-    if kind == "IN":
-        listed, is_negated = members_of(value)
-        return frozenset(range(128)) - listed if is_negated else frozenset(listed)
-    if kind == "LITERAL":
-        return frozenset((value,))
-    left_out = value if kind == "NOT_LITERAL" else None if flags & re.DOTALL else _END
-    return frozenset(range(128)) - {left_out}
+def _is_blank(read: Any) -> bool:
+    """Say whether a part of a pattern is one sign of white space."""
+    (code, value), *others = read
+    if others or code.name not in ("LITERAL", "IN"):
+        return False
+    listed, is_negated = ({value}, False) if code.name == "LITERAL" else members_of(value)
+    return not is_negated and listed <= _BLANKS

@@ -39,7 +39,7 @@ SIZES = {
 # In a long text most match at few places, each within few lines: there alone those are then asked, and look, that do.
 # An automaton that tells where any of several matches first has fewer states than one that tells which of them match.
 LOCATED = {
-    "counting": (6, 500), "named": (12, 20_000), "common": (18, 6_000), "rare": (48, 4_500),
+    "counting": (6, 500), "named": (6, 6_000), "common": (18, 6_000), "rare": (48, 4_500),
     "rare and named": (12, 12_000),
 }  # fmt: skip
 # A group with more matches in a text than these looks everywhere, as does one whose lines would be read more often.
@@ -86,8 +86,8 @@ class _Group:
     def placed(self, text: bytes) -> tuple[Iterator[int], Stretches | None]:
         """Give the places of those that match, and the lines of the text in which they do, unless these are many."""
         stretches = self._stretches(text)
-        if stretches is None:
-            return self.matching(text), None
+        if not stretches:
+            return iter(()) if stretches is not None else self.matching(text), stretches
         return self.matching(b"\n".join(text[start:end] for start, end in stretches)), stretches
 
     def _stretches(self, text: bytes) -> Stretches | None:

@@ -38,7 +38,7 @@ def needed_signs(pattern: str) -> tuple[frozenset[int], ...]:
 
 def _needs(parts: Iterable[tuple[Any, Any]]) -> Iterator[frozenset[int]]:
     for kind, value in parts:
-        match str(kind):
+        match kind.name:
             case "LITERAL":
                 yield frozenset((value,))
             case "IN":
@@ -58,7 +58,7 @@ def members_of(listed: Iterable[tuple[Any, Any]]) -> tuple[set[int], bool]:
     """Give the characters that a class lists, and whether it stands for all others."""
     found, is_negated = set[int](), False
     for kind, value in listed:
-        match str(kind):
+        match kind.name:
             case "NEGATE":
                 is_negated = True
             case "LITERAL":
