@@ -113,12 +113,14 @@ def test_only_the_lines_are_looked_at_over_which_a_match_may_go() -> None:
     assert end - start < 100
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{ordinary(500)}{'cookie jar' * 2_000}",
-        ("a cookie jar" + " and words" * 20 + "\n") * (MOST_PLACES + 2),
-    ],
-)
-def test_what_matches_in_many_places_or_in_one_endless_line_is_sought_everywhere(text: str) -> None:
-    assert place_of(COOKIE, text) is None
+def test_what_matches_in_many_places_is_sought_everywhere() -> None:
+    few, many = (f"a cookie jar\n{ordinary(5)}" * count for count in (MOST_PLACES, MOST_PLACES + 1))
+    assert len(place_of(COOKIE, few)) == MOST_PLACES
+    assert place_of(COOKIE, many) is None
+
+
+def test_lines_that_follow_one_another_are_read_as_one_place() -> None:
+    in_lines = "a cookie jar, and another cookie jar\n" * 1_000
+    text = f"{ordinary(500)}{'a cookie jar' * 2_000}{in_lines}{ordinary(500)}"
+    ((start, end),) = place_of(COOKIE, text)
+    assert text[start:end].count("cookie") == text.count("cookie")

@@ -42,8 +42,7 @@ LOCATED = {
     "counting": (6, 500), "named": (6, 6_000), "common": (18, 6_000), "rare": (48, 4_500),
     "rare and named": (12, 12_000),
 }  # fmt: skip
-# A group with more matches in a text than these looks everywhere, as does one whose lines would be read more often.
-MOST_PLACES, MOST_READ = 400, 2
+MOST_PLACES = 400  # stretches of a text in which those of a group may match: behind more they look everywhere
 MEMORY = 32 << 20  # bytes that the states of one automaton may take
 _PAIRS = "".join(first + second for first in map(chr, range(9, 127)) for second in map(chr, range(9, 127))).encode()
 _EVERYTHING = rb"\A(?s:.)"
@@ -92,15 +91,14 @@ class _Group:
 
     def _stretches(self, text: bytes) -> Stretches | None:
         """Give stretches of whole lines in which every match of each begins and ends."""
-        stretches, last, left = list[tuple[int, int]](), -1, len(text)
-        for match in self._either.finditer(text):
-            first, end = match.span()
-            if end > last:
-                last = _end_of_lines(text, end, self._ends)
-            # Whether another one of several goes on to the end of the lines is read each time.
-            left -= max((last - end) // MOST_READ, len(text) // MOST_PLACES)
-            if left < 0:
+        stretches, end = list[tuple[int, int]](), 0
+        while match := self._either.search(text, end):
+            if len(stretches) == MOST_PLACES:
                 return None
+            first, last = match.span()
+            # Whatever else begins up to here is looked for as well, so that no more of these lines need be read.
+            end = _end_of_lines(text, last, self._ends)
+            last = _end_of_lines(text, end, self._ends)
             if stretches and first <= stretches[-1][1]:
                 stretches[-1] = stretches[-1][0], last
             else:
