@@ -54,7 +54,7 @@ STARTS_ONE_FOR_ALL = frozenset({"service", "judged_service"})
 STARTS_PROGRAMS = frozenset(
     {"start_service", "postgresql", "redis", "own_redis", "own_postgresql", "telling", "doomed"}
 )
-ABOUT_MS = {"browser": 4_000, "processes": 800, "django_db": 60}  # what a test takes, by its mark
+ABOUT_MS = {"minutes": 200_000, "browser": 4_000, "processes": 800, "django_db": 60}  # what a test takes, by its mark
 INSTALLS = frozenset({"node", "python", "litellms_python"})  # into one folder, which two at once would spoil
 
 
@@ -87,7 +87,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         group = min(INSTALLS & names or shared, default=item.nodeid.partition("::")[0])
         if group == "judged_service":
             group += getattr(item, "callspec").params["judged_service"]  # noqa: B009 - only some items have it
-        item.add_marker(pytest.mark.xdist_group(group))
+        item.add_marker(pytest.mark.xdist_group(group))  # behind that of a test which names its group itself
         # A machine that others load lets what waits for a program miss its time: the report names what needed a second
         # try. The plug-in asks its server over a socket before each test, for 20 ms: the others have one try.
         waits = any(map(item.get_closest_marker, ("browser", "services", "processes")))

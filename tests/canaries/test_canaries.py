@@ -16,8 +16,8 @@ from tests.serving.servers import PostgreSQL, Redis
 from tests.serving.service import Service
 from tests.serving.threads import eventually
 
-# A whole life with every page read: a minute on an idle machine, and many on one that is shared.
-pytestmark = [pytest.mark.processes, pytest.mark.soak]
+# A whole life with every page read: a minute on an idle machine, many on one that is shared. The four share nothing.
+pytestmark = [pytest.mark.processes, pytest.mark.soak, pytest.mark.minutes]
 OFF = "tools:\n  validation:\n    sanitizing: {redact_secrets: false}\n"
 SHARED_WAYS = ("the API", "the dashboard", "the admin", "the log", "webhooks", "e-mail")
 EMBEDDED_WAYS = (*SHARED_WAYS, "the database's files")
@@ -98,16 +98,19 @@ def scaled_life(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         yield found
 
 
+@pytest.mark.xdist_group("a life")
 @pytest.mark.parametrize("way", EMBEDDED_WAYS)
 def test_no_secret_leaves_one_process(life: Life, way: str) -> None:
     assert life.found(way) == set()
 
 
+@pytest.mark.xdist_group("a life scaled out")
 @pytest.mark.parametrize("way", SCALED_WAYS)
 def test_no_secret_leaves_a_service_that_is_scaled_out(scaled_life: Life, way: str) -> None:
     assert scaled_life.found(way) == (LOOKED_UP if way == "PostgreSQL's log" else set())
 
 
+@pytest.mark.xdist_group("a life without the sanitiser")
 def test_without_the_sanitiser_every_place_is_found_in_one_process(tmp_path: Path) -> None:
     """The negative control: what the tests above look for is there to be found, in every place and on every way."""
     with in_one_process(tmp_path, sanitised=False) as control:
@@ -116,6 +119,7 @@ def test_without_the_sanitiser_every_place_is_found_in_one_process(tmp_path: Pat
     assert [way for way, places in found.items() if not places] == []
 
 
+@pytest.mark.xdist_group("a life without it scaled out")
 def test_without_the_sanitiser_every_place_is_found_scaled_out(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with scaled_out(request, tmp_path, sanitised=False) as control:
         found = {way: control.found(way) for way in SCALED_WAYS}
