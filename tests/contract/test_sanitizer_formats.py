@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.redaction.allowance import Allowance
 from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA
-from retrycontract.contract.redaction.detectors import Allowance, Detector, Finder, compiled, loosened
+from retrycontract.contract.redaction.detectors import Detector, Finder, compiled, loosened
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.redaction.scanner import CONTEXT, Scanner
 from retrycontract.contract.redaction.sieve import Sieve

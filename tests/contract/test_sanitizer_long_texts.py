@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract.contract.redaction import listed_words, neighbours, scan_copies
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
 from retrycontract.contract.redaction.commands import COMMAND_FINDERS, REACH
-from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, Look, SecretSpan
+from retrycontract.contract.redaction.detectors import Finder, Head, Look
 from retrycontract.contract.redaction.escapes import (
     MOST_AROUND,
     PARTED,

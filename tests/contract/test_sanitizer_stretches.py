@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from retrycontract.contract.redaction.detectors import Finder, Head, Look, SecretSpan, bounded
+from retrycontract.contract.redaction.allowance import SecretSpan
+from retrycontract.contract.redaction.detectors import Finder, Head, Look, bounded
 from retrycontract.contract.redaction.reach import MOST_CROSSED, ends_crossed
 from retrycontract.contract.redaction.scan_copies import FOREIGN, LONG
 from retrycontract.contract.redaction.scanner import Scanner

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import cast
 
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
 from retrycontract.contract.redaction.code_places import is_place_in_code
 from retrycontract.contract.redaction.commands import is_of_psql
-from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan, compiled, has_digit
+from retrycontract.contract.redaction.detectors import Find, Finder, Head, compiled, has_digit
 from retrycontract.contract.redaction.field_names import (
     CLOSERS,
     GAP,

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import re2
 
-from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, loosened
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
+from retrycontract.contract.redaction.detectors import Finder, Head, loosened
 
 _BEGIN = Head(
     r"-----BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,20}|OpenVPN Static key V[0-9])-----"

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
+from retrycontract.contract.redaction.detectors import Finder, Head
 from retrycontract.contract.redaction.field_names import judge
 from retrycontract.contract.redaction.likeness import PASSWORDS, is_tied
 from retrycontract.contract.redaction.literals import Literal

@@ -6,15 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from retrycontract.contract.redaction.detectors import (
-    Allowance,
-    Find,
-    Finder,
-    Head,
-    SecretSpan,
-    WholePattern,
-    has_digit,
-)
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
+from retrycontract.contract.redaction.detectors import Find, Finder, Head, WholePattern, has_digit
 from retrycontract.contract.redaction.field_names import SECRET_NAME, is_telling_key, judge
 from retrycontract.contract.redaction.literals import Literal
 from retrycontract.contract.redaction.scan_copies import ascii_copy

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
 from retrycontract.contract.redaction.commands import METHOD
-from retrycontract.contract.redaction.detectors import Allowance, SecretSpan, has_digit
+from retrycontract.contract.redaction.detectors import has_digit
 from retrycontract.contract.redaction.field_names import is_secret_name, is_telling_key, judge
 from retrycontract.contract.redaction.literals import Literal, is_quoted_secret
 

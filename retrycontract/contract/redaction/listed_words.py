@@ -9,17 +9,8 @@ from itertools import accumulate, chain, pairwise
 from typing import Any
 
 from retrycontract.contract.redaction import commands, pairs
-from retrycontract.contract.redaction.detectors import (
-    MOST_JUDGED,
-    Allowance,
-    Head,
-    Look,
-    SecretSpan,
-    TooDenseError,
-    bounded,
-    compiled,
-    merge,
-)
+from retrycontract.contract.redaction.allowance import MOST_JUDGED, Allowance, SecretSpan, TooDenseError
+from retrycontract.contract.redaction.detectors import Head, Look, bounded, compiled, merge
 from retrycontract.contract.redaction.escapes import APART
 from retrycontract.contract.redaction.field_names import judge
 from retrycontract.contract.redaction.foreign import MARK

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from string import digits
 from typing import Self
 
-from retrycontract.contract.redaction.detectors import Allowance, WholePattern, has_digit
+from retrycontract.contract.redaction.allowance import Allowance
+from retrycontract.contract.redaction.detectors import WholePattern, has_digit
 from retrycontract.contract.redaction.field_names import (
     KINDS,
     RULES,

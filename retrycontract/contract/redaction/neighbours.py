@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
+from retrycontract.contract.redaction.detectors import Finder, Head
 from retrycontract.contract.redaction.field_names import NAME_WORDS, SECRET_NAME, NameVerdict, judge, split_words
 from retrycontract.contract.redaction.foreign import MARK
 from retrycontract.contract.redaction.literals import Literal, is_quoted_secret

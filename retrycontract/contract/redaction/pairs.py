@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
+from retrycontract.contract.redaction.detectors import Find, Finder, Head
 from retrycontract.contract.redaction.field_names import SECRET_NAME, SPACE, Assignment, judge, word_set
 from retrycontract.contract.redaction.generated import read_generated
 from retrycontract.contract.redaction.literals import Literal, is_secret_literal

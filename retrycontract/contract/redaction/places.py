@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
 from retrycontract.contract.redaction.commands import ARTICLES, METHOD
-from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, compiled, has_digit
+from retrycontract.contract.redaction.detectors import Finder, Head, compiled, has_digit
 from retrycontract.contract.redaction.field_names import NAME_WORDS
 from retrycontract.contract.redaction.likeness import ENDS, LONGEST_SAID, SHORTEST_MIXED, is_plainly_secret
 from retrycontract.contract.redaction.literals import Literal

@@ -5,14 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
 from retrycontract.contract.redaction.commands import METHOD
-from retrycontract.contract.redaction.detectors import (
-    Allowance,
-    Finder,
-    Head,
-    SecretSpan,
-    has_digit,
-)
+from retrycontract.contract.redaction.detectors import Finder, Head, has_digit
 from retrycontract.contract.redaction.field_names import (
     SECRET_NAME,
     NameVerdict,

@@ -14,7 +14,8 @@ from itertools import chain
 from operator import add
 from string import ascii_lowercase, ascii_uppercase, digits
 
-from retrycontract.contract.redaction.detectors import Allowance, Head, SecretSpan
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
+from retrycontract.contract.redaction.detectors import Head
 from retrycontract.contract.redaction.field_names import word_set
 
 # Hexadecimal of these lengths is what common digests print (MD5, SHA-1, SHA-224, SHA-256, SHA-384, SHA-512).

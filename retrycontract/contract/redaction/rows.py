@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
+from retrycontract.contract.redaction.detectors import Finder, Head
 from retrycontract.contract.redaction.field_names import judge, word_set
 from retrycontract.contract.redaction.likeness import is_tied
 from retrycontract.contract.redaction.literals import Literal

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from itertools import chain, islice
 from typing import Final
 
-from retrycontract.contract.redaction.detectors import SecretSpan
+from retrycontract.contract.redaction.allowance import SecretSpan
 from retrycontract.contract.redaction.escapes import PARTED, parted
 from retrycontract.contract.redaction.foreign import FORMS
 

@@ -24,16 +24,10 @@ from retrycontract.contract.redaction import (
     surroundings,
     tables,
 )
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
 from retrycontract.contract.redaction.blocks import MANIFESTS, PRIVATE_KEYS, without_public_blocks
 from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA, WORD_LIKE
-from retrycontract.contract.redaction.detectors import (
-    Allowance,
-    Finder,
-    Head,
-    SecretSpan,
-    bounded,
-    merge,
-)
+from retrycontract.contract.redaction.detectors import Finder, Head, bounded, merge
 from retrycontract.contract.redaction.escapes import APART, ESCAPE, REACH, Surroundings, near_escapes
 from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN
 from retrycontract.contract.redaction.listed_words import LISTED_COMMAND, find_listed_words

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 
-from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
+from retrycontract.contract.redaction.detectors import Finder, Head
 from retrycontract.contract.redaction.field_names import NAME_WORDS, SECRET_NAME, judge
 from retrycontract.contract.redaction.likeness import (
     ENDS,

@@ -13,7 +13,8 @@ from typing import Any
 
 import re2
 
-from retrycontract.contract.redaction.detectors import Finder, Look, Stretches, compiled, loosened, uncaptured
+from retrycontract.contract.redaction.allowance import Stretches
+from retrycontract.contract.redaction.detectors import Finder, Look, compiled, loosened, uncaptured
 from retrycontract.contract.redaction.escapes import APART
 from retrycontract.contract.redaction.field_names import NAME_WORDS
 from retrycontract.contract.redaction.reach import ends_crossed

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
+from retrycontract.contract.redaction.detectors import Find, Finder, Head
 from retrycontract.contract.redaction.field_names import KINDS
 from retrycontract.contract.redaction.literals import Literal
 from retrycontract.contract.redaction.randomness import decode_base64, looks_random

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import accumulate, islice, pairwise
 
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
 from retrycontract.contract.redaction.commands import METHOD
-from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, compiled, has_digit
+from retrycontract.contract.redaction.detectors import Finder, Head, compiled, has_digit
 from retrycontract.contract.redaction.field_names import (
     NAME_WORDS,
     SECRET_NAME,

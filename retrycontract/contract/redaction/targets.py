@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from retrycontract.contract.redaction.detectors import Allowance, SecretSpan
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
 from retrycontract.contract.redaction.field_names import Assignment, judge
 from retrycontract.contract.redaction.literals import is_secret_literal
 from retrycontract.contract.redaction.values import QUOTES, read_literal
