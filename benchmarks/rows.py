@@ -12,6 +12,8 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
+import re2
+
 from benchmarks import calls, contract, floors
 from benchmarks.clock import Effort, Timing, in_turn, race
 from benchmarks.hostile import CASES, MEGABYTE, Case, milliseconds_per_megabyte
@@ -281,15 +283,23 @@ def ordinary_inputs(effort: Effort) -> str:
     """The sanitiser on what models write every day: program text, documents, the arguments of recorded calls."""
     most, sanitizer = MEGABYTE // effort.share, ValueSanitizer()
     rows = []
-    for name, folder, kinds in (
-        ("program text: Python's own library", Path(json.__file__).parent.parent, "*.py"),
-        ("documents: ours", Path(__file__).parent.parent / "docs", "*.md"),
-    ):
-        text = "".join(path.read_text("utf-8", "replace") for path in sorted(folder.rglob(kinds))[:400])[:most]
+    library, packages = Path(json.__file__).parent.parent, Path(re2.__file__).parent.parent
+    corpus = os.environ.get("RETRYCONTRACT_CORPUS")
+    texts = {
+        "program text: Python's own library": library.rglob("*.py"),
+        "documents: ours": (Path(__file__).parent.parent / "docs").rglob("*.md"),
+        "documents: those of installed packages": packages.glob("*.dist-info/METADATA"),
+        "JSON lines: the recorded calls": Path(corpus).glob("*.jsonl") if corpus else (),
+    }
+    for name, paths in texts.items():
+        text = "".join(path.read_text("utf-8", "replace") for path in sorted(paths)[:400])[:most]
+        if not text:
+            continue
         timing = race({"redact": partial(sanitizer.redact, text)}, replace(effort, rounds=min(effort.rounds, 5)))
         cost = timing["redact"].best * 1000 * MEGABYTE / len(text)
-        rows.append((f"{name}, again", f"{cost:.0f} ms per MB", Goal(150, " ms").verdict(cost)))
-    if (corpus := os.environ.get("RETRYCONTRACT_CORPUS")) is not None:
+        size = f"{len(text) / MEGABYTE:.1g} MB"
+        rows.append((f"{name}, {size}, again", f"{cost:.0f} ms per MB", Goal(150, " ms").verdict(cost)))
+    if corpus is not None:
         lines = (Path(corpus) / "real_valid_calls.jsonl").read_text(encoding="utf-8").splitlines()
         given = [json.loads(json.loads(line)["arguments_raw"]) for line in lines]
         for when in ("for the first time", "again"):
