@@ -22,6 +22,7 @@ from retrycontract.api import openapi
 from retrycontract.api.known_fields import NO_FIELD
 from retrycontract.api.openapi import IN_WORDS
 from retrycontract.api.preconditions import entity_tag
+from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.children.turns import TooManyWaitingError
 from retrycontract.contract import pointers
 from retrycontract.contract.advice.names import did_you_mean
@@ -382,6 +383,7 @@ TOLD: Final[dict[type[Exception], Callable[[Any], Problem]]] = {
         "same list again, and it goes on from there.",
         headers={"Retry-After": "1"},
     ),
+    ChildUnavailableError: lambda _: Problem("busy", "The machine has too much to do for this check; send it again."),
     LostRaceError: lambda _: Problem("busy", "The call changed at the same moment; send the request again."),
 }
 

@@ -156,7 +156,7 @@ def admit_apart(
     at_once: int | None = None,
     charge: Callable[[float], None] = lambda _seconds: None,
 ) -> tuple[SchemaWarning, ...]:
-    """Admit a schema in a child process and give its warnings; raises InvalidSchema.
+    """Admit a schema in a child process and give its warnings; raises InvalidSchema and ChildUnavailableError.
 
     `charge` is told the processor seconds either way.
     """
@@ -164,6 +164,8 @@ def admit_apart(
         done = shared_pool().run("admit", schema, key=key, at_once=at_once, cpu_seconds=SCHEMA_SECONDS)
     except ChildDiedError as died:
         charge(died.cpu_seconds)
+        if died.is_starved:  # of which nothing can be said of the schema
+            raise ChildUnavailableError("the machine has too much to do") from died
         reason = "This schema takes too much work to read; make it smaller, with fewer and shorter patterns."
         raise InvalidSchema("", reason, SchemaFault.UNCOMPILABLE) from died
     charge(done.cpu_seconds)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from retrycontract.children.pool import Limits, bound_shared_pool, shared_pool
 from retrycontract.store.models import Agent, ApiKey, Attempt, Call, Event, Tool, ToolVersion
 from tests.api.conftest import Door
 from tests.factories import DEPLOY, RIGHT, WRONG
@@ -250,3 +254,23 @@ def test_a_warning_keeps_the_secrets_of_a_schema(door: Door) -> None:
     told = door.put("/tools/deploy", {"input_schema": {"properties": {token: {"format": token}}}}).body["warnings"]
     assert len(told) == 1
     assert token not in str(told)
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells how long another process has worked")
+def test_a_list_that_a_busy_machine_gave_no_time_is_to_be_sent_again_and_nothing_of_it_is_refused(door: Door) -> None:
+    schema = {"type": "object", "properties": {"seldom": {"type": "string"}}}
+    tools = [{"name": "deploy", "input_schema": schema}]
+    bound_shared_pool(Limits(seconds=5, processes=2))
+    try:
+        pool = shared_pool()
+        while len(pool._idle) < 2:
+            pool.warm()
+        for idle in pool._idle:  # the one that is asked first, and the one that is asked again
+            os.kill(idle._child.pid, signal.SIGSTOP)
+        reply = door.post("/tools/import", tools)
+        assert (reply.status, reply.code, reply.headers["Retry-After"]) == (503, "busy", "1")
+        reply = door.post("/tools/import", tools)
+        assert (reply.status, reply.body["refused"]) == (200, [])
+    finally:
+        bound_shared_pool(Limits())

@@ -209,20 +209,21 @@ def _admitted(
 def _admitted_list(agent: Agent, tools: Sequence[DeclaredTool], until: float) -> list[Admitted]:
     found = list[Admitted]()
     took = list[float]()  # processor seconds that are not charged yet: a write for each tool would take longer
-    for declared in tools:
-        now = timezone.now()  # a list of thousands takes so long that what the agent may cause grows meanwhile
-        if not found or sum(took) > NOTED:
-            # A single list may hold more dear schemas than an agent may have checked in an hour.
-            note_work(agent.pk, sum(took), now=now)
-            refuse_overdrawn(Agent.objects.get(pk=agent.pk), now=now)
-            took.clear()
-        if monotonic() > until:
-            note_work(agent.pk, sum(took), now=now)
-            raise ListTakesLongError
-        begun = thread_time()
-        found.append(_admitted(agent, declared.schema, charge=took.append, is_listed=True))
-        took.append(thread_time() - begun)
-    note_work(agent.pk, sum(took), now=timezone.now())
+    try:
+        for declared in tools:
+            now = timezone.now()  # a list of thousands takes so long that what the agent may cause grows meanwhile
+            if not found or sum(took) > NOTED:
+                # A single list may hold more dear schemas than an agent may have checked in an hour.
+                note_work(agent.pk, sum(took), now=now)
+                took.clear()
+                refuse_overdrawn(Agent.objects.get(pk=agent.pk), now=now)
+            if monotonic() > until:
+                raise ListTakesLongError
+            begun = thread_time()
+            found.append(_admitted(agent, declared.schema, charge=took.append, is_listed=True))
+            took.append(thread_time() - begun)
+    finally:
+        note_work(agent.pk, sum(took), now=timezone.now())
     return found
 
 
