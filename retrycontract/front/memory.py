@@ -68,8 +68,7 @@ def keep_small() -> Callable[[], None]:
     """
     ending = threading.Event()
 
-    def look() -> None:
-        least, pieces, collected = used(), sys.getallocatedblocks(), monotonic()
+    def look(least: int, pieces: int, collected: float) -> None:
         while not ending.wait(LOOKS_EVERY):
             if used() > least + WORTH_IT:
                 give_back()
@@ -82,5 +81,7 @@ def keep_small() -> Callable[[], None]:
                     least, pieces, collected = used(), sys.getallocatedblocks(), monotonic()
             least = min(least, used())
 
-    threading.Thread(target=look, name="memory", daemon=True).start()
+    # Read before the thread begins, which on a busy machine is after much has come already.
+    first = used(), sys.getallocatedblocks(), monotonic()
+    threading.Thread(target=look, args=first, name="memory", daemon=True).start()
     return ending.set
