@@ -72,8 +72,8 @@ def test_strict_mode_finds_personal_data(detector: Detector) -> None:
 @pytest.mark.parametrize("detector", TABLE, ids=name)
 def test_the_sieve_lets_through_whatever_a_detector_finds(detector: Detector) -> None:
     sieve = Sieve([Finder.of(detector, detector.find)] * 2)  # one alone would look for itself
-    assert sieve.finders_for(found(detector))
-    assert not sieve.finders_for("an ordinary sentence, with 3 numbers")
+    assert sieve.looks_at(found(detector))
+    assert not sieve.looks_at("an ordinary sentence, with 3 numbers")
 
 
 @pytest.mark.parametrize("detector", CREDENTIALS, ids=name)

@@ -231,9 +231,9 @@ class CountingSieve(Sieve):
         super().__init__(finders)
         self.asked = 0
 
-    def finders_for(self, text: str, most: int | None = None) -> list[Look]:
+    def looks_at(self, text: str, most: int | None = None) -> list[Look]:
         self.asked += len(text)
-        return super().finders_for(text, most)
+        return super().looks_at(text, most)
 
 
 def test_a_list_that_a_text_repeats_is_read_once_and_told_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def everywhere(sieve: Sieve, text: str) -> list[SecretSpan]:
     return [*bounded(map(Look, sieve._finders), text)]
 
 
-@pytest.mark.parametrize("parting", ["\n", "\n\n  \n", " ", ", ", '"\n"'])
+@pytest.mark.parametrize("parting", ["\n", "\r\n", "\r", "\f", "\n\n  \n", " ", ", ", '"\n"'])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("mode", SIEVES)
 def test_what_is_sought_at_its_places_is_found_as_if_it_were_sought_everywhere(
@@ -89,7 +89,7 @@ def test_what_is_sought_at_its_places_is_found_as_if_it_were_sought_everywhere(
         for form in telling[start : start + 20]:
             pieces.insert(chosen.randrange(len(pieces)), form)
         text = parting.join(pieces)
-        looks = sieve.finders_for(text)
+        looks = sieve.looks_at(text)
         assert len(text) > LONG
         assert [*bounded(looks, text)] == everywhere(sieve, text)
         assert "\n" not in parting or any(look.stretches is not None for look in looks)
@@ -101,7 +101,7 @@ def ordinary(count: int) -> str:
 
 def place_of(finder: Finder, text: str) -> Any:
     """Give where one of two that are alike is sought."""
-    return Sieve([finder] * 2).finders_for(text)[0].stretches
+    return Sieve([finder] * 2).looks_at(text)[0].stretches
 
 
 COOKIE = Finder.of(Head(r"cookie\s+jar"), lambda *_: iter(()))

@@ -93,8 +93,14 @@ class MatchPlace:
 FEW_MATCHES, FEW_CHARACTERS = 2_000, 200
 
 
-def _matches_of(pattern: str, common: str | None, written: bytes) -> Iterator[Any]:
-    """Give every match; `common` is the pattern for Python's own engine, with no repetition that goes back far."""
+def _matches_of(pattern: str, common: str | None, written: bytes, stretches: Stretches | None = None) -> Iterator[Any]:
+    """Give every match, in some stretches or anywhere.
+
+    `common` is the pattern for Python's own engine, with no repetition that goes back far.
+    """
+    if stretches is not None:
+        yield from _matches_at(pattern, stretches, written)
+        return
     if common is None:
         yield from compiled(pattern).finditer(written)
         return
@@ -164,14 +170,13 @@ class Head:
     def each(self, text: str, allowance: Allowance | None = None) -> Iterator[Find]:
         """Give every match in an ASCII text, however many there are."""
         written = text.encode()
-        if allowance and (stretches := allowance.stretches(self.pattern, text)) is not None:
-            matches = _matches_at(self.pattern, stretches, written)
-        elif self._reach and len(written) > self._reach:
+        stretches = allowance.stretches(self.pattern, text) if allowance else None
+        if self._reach and len(written) > self._reach and stretches is None:
             matches = _matches_within(self.pattern, self._reach, written)
-        elif self._ending:
+        elif self._ending and stretches is None:
             matches = _matches_before(self.pattern, self._ending, written)
         else:
-            matches = _matches_of(self.pattern, self._common, written)
+            matches = _matches_of(self.pattern, self._common, written, stretches)
         for match in matches:
             yield Find(text, match)
 
@@ -219,11 +224,8 @@ class Detector:
     def find(self, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         """Give the spans of the credentials in the text."""
         group = 1 if compiled(self.pattern).groups else 0
-        if (stretches := allowance.stretches(self.pattern, text)) is not None:
-            matches = _matches_at(self.pattern, stretches, text.encode())
-        else:
-            matches = _matches_of(self.pattern, self.pattern if self.is_common else None, text.encode())
-        for match in matches:
+        common, stretches = self.pattern if self.is_common else None, allowance.stretches(self.pattern, text)
+        for match in _matches_of(self.pattern, common, text.encode(), stretches):
             start, end = match.span(group)
             if self.verify is None or self.verify(text[start:end]):
                 allowance.spend(start)

@@ -55,7 +55,7 @@ def _told_words(lists: Sequence[Sequence[Any]], before: str = "") -> list[dict[i
     ]
     # In most there is nothing, which one look at all of them tells.
     # Where in all of them is nothing that helps in some of them.
-    looks = [Look(look.finder) for look in COMMAND_LINES.finders_for("".join(chain.from_iterable(lines)))]
+    looks = [Look(look.finder) for look in COMMAND_LINES.looks_at("".join(chain.from_iterable(lines)))]
     for first in range(0, len(lines), TOGETHER) if looks else ():
         parts, places = list[str](), list[tuple[int, int]]()
         for number, line in enumerate(lines[first : first + TOGETHER], first):
@@ -165,7 +165,7 @@ def redacted_tail(text: str, before: str) -> str:
     line, start = f"{before} {text}", len(before) + 1
     copy = ascii_copy(line)
     pieces, position = list[str](), start
-    for span in merge(span for span in bounded(COMMAND_LINES.finders_for(copy), copy) if span.start >= start):
+    for span in merge(span for span in bounded(COMMAND_LINES.looks_at(copy), copy) if span.start >= start):
         pieces += (line[position : span.start], f"{MARK}{span.mark}]")
         position = span.end
     return "".join([*pieces, line[position:]])

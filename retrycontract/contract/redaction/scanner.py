@@ -302,7 +302,7 @@ class Scanner:
 
     def _find(self, text: str, most: int | None, places: list[int] | None = None) -> Iterator[SecretSpan]:
         text = without_public_blocks(text)
-        finders = self._sieve.finders_for(text, most) if places is None else self._sieve.at(places, most)
+        finders = self._sieve.looks_at(text, most) if places is None else self._sieve.at(places, most)
         return bounded(finders, text)
 
 

@@ -76,8 +76,10 @@ class _Group:
         return re2.compile("|".join(f"(?:{each})" for each in self.prefilters).encode(), options)
 
     @cached_property
-    def _ends(self) -> int:
-        return max(ends_crossed(each) or 0 for each in self.prefilters)
+    def _ends(self) -> int | None:
+        """Say how many ends of lines a match of any of them may hold at most; None: however many."""
+        ends = [ends_crossed(each) for each in self.prefilters]
+        return None if None in ends else max(filter(None, ends), default=0)
 
     def matching(self, text: bytes) -> Iterator[int]:
         """Give the places of those that match."""
@@ -85,12 +87,12 @@ class _Group:
 
     def placed(self, text: bytes) -> tuple[Iterator[int], Stretches | None]:
         """Give the places of those that match, and the lines of the text in which they do, unless these are many."""
-        stretches = self._stretches(text)
+        stretches = None if self._ends is None else self._stretches(text, self._ends)
         if not stretches:
             return iter(()) if stretches is not None else self.matching(text), stretches
         return self.matching(b"\n".join(text[start:end] for start, end in stretches)), stretches
 
-    def _stretches(self, text: bytes) -> Stretches | None:
+    def _stretches(self, text: bytes, ends: int) -> Stretches | None:
         """Give stretches of whole lines in which every match of each begins and ends."""
         stretches, end = list[tuple[int, int]](), 0
         while match := self._either.search(text, end):
@@ -98,8 +100,8 @@ class _Group:
                 return None
             first, last = match.span()
             # Whatever else begins up to here is looked for as well, so that no more of these lines need be read.
-            end = _end_of_lines(text, last, self._ends)
-            last = _end_of_lines(text, end, self._ends)
+            end = _end_of_lines(text, last, ends)
+            last = _end_of_lines(text, end, ends)
             if stretches and first <= stretches[-1][1]:
                 stretches[-1] = stretches[-1][0], last
             else:
@@ -178,7 +180,7 @@ class Sieve:
             room -= lengths[place]
         return [_Group.of(places, [prefilters[place] for place in places]) for places in groups]
 
-    def finders_for(self, text: str, most: int | None = None) -> list[Look]:
+    def looks_at(self, text: str, most: int | None = None) -> list[Look]:
         """Give the finders, of the first so many, that an ASCII text may hold something for, in their order."""
         encoded = text.encode()
         if len(encoded) > LONG:
@@ -254,7 +256,7 @@ class Sieve:
             asked = found.keys() & group.members
             if len(asked) < 2:
                 continue
-            matching, stretches = group.placed(encoded) if group in self._located else (group.matching(encoded), None)
+            matching, stretches = group.placed(encoded)
             for place in asked:
                 del found[place]
             found |= dict.fromkeys(asked.intersection(matching), stretches)
