@@ -5,9 +5,13 @@ The tests use small sizes, the benchmarks large ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from random import Random
 from typing import Any
+
+from tests.contract.credentials import sample
 
 UNITS = {
     "a": "a", "a run of words": "lorem ipsum dolor ", "spaces": " ", "newlines": "\n",
@@ -63,7 +67,10 @@ UNITS = {
     "identifiers beside names": "8f14e45f-ceea-467f-a9c4-0e2b1d5a7c33 key密码", "a name without an end": "密码\u0301",
     "names of several values": "\nkey,KEY,key=a1B2c3D4e5F6 \\%22",
     "names in rows": "bob,password\n", "columns without an end": "| password |\n|---|\n| a |\n",
-    "tables of data frames": "   a  password\n0  b  c\n",
+    "tables of data frames": "   a  password\n0  b  c\n", "names between commas in lines": "sig,\n",
+    "names between commas and numbers": "sid,1\n", "names in frames": "sig|1|\n", "names and rules": ",key\n-\n",
+    "heads of other keys": "---- BEGIN SSH2 PRIVATE KEY ----", "cards in groups": " .3150-870670-88030_",
+    "names of structures": "struct { chave } {", "tests without names": "parametrize( argnames= ",
     "escapes between marks": '?:[REDACTED: TOKEN]пароль4111111111111112 Cookie\\"%key,KEY,u:p@',
 }  # fmt: skip
 
@@ -121,6 +128,16 @@ def mixtures(count: int) -> Iterator[str]:
     for _ in range(count):
         mixed = "".join(random.choices(units, k=random.choice((1, 2, 2, 3, 3, 4, 6))))
         yield random.choice(units[-9:]) * 100 + mixed if random.random() < 0.2 else mixed
+
+
+def near_misses(patterns: Iterable[str], size: int) -> Iterator[str]:
+    """Give for each pattern, as far as Python reads it, many lines that it nearly matches, or does."""
+    for pattern in patterns:
+        random = Random(pattern)
+        with suppress(re.error):
+            form = sample(pattern, 1)
+            places = (random.randrange(len(form)) for _ in range(size // (len(form) + 1)))
+            yield "".join(f"{form[:at]}{random.choice(LETTERS[:3] + ' 0=:_-/')}{form[at + 1 :]}\n" for at in places)
 
 
 # About as many characters of JSON as the size says.

@@ -121,7 +121,7 @@ def test_what_matches_in_many_places_is_sought_everywhere() -> None:
 
 
 def test_lines_that_follow_one_another_are_read_as_one_place() -> None:
-    in_lines = "a cookie jar, and another cookie jar\n" * 1_000
+    in_lines = "a cookie jar, and another cookie jar\n" * MOST_PLACES
     text = f"{ordinary(500)}{'a cookie jar' * 2_000}{in_lines}{ordinary(500)}"
     ((start, end),) = place_of(COOKIE, text)
     assert text[start:end].count("cookie") == text.count("cookie")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 
 import pytest
 
+from retrycontract.contract.redaction.headers import MOST_SOUGHT
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 SANITIZER = ValueSanitizer()
@@ -122,6 +124,26 @@ def test_in_data_a_value_may_look_like_code(value: str) -> None:
 @pytest.mark.parametrize("text", OTHERS)
 def test_what_only_looks_like_such_a_table_stays(text: str) -> None:
     assert SANITIZER.redact_text(text) == text
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_table_is_found_behind_however_many_lines_that_might_head_one(name: str) -> None:
+    lines = "".join(f"sid of {number} | key\n" for number in range(MOST_SOUGHT + 1_000))
+    table = f"\nThat was that.\n\n{filled(name)}\nSo much for this.\n"
+    assert SANITIZER.redact_text(f"{lines}{table}") == f"{lines}{SANITIZER.redact_text(table)}"
+
+
+@pytest.mark.parametrize("row", ["bob,NULL", "bob {},NULL", "bob,", "bob {},********"])
+def test_rows_without_a_secret_hide_none_behind_them(row: str) -> None:
+    rows = "".join(f"{row}\n".format(number) for number in range(5_000))
+    text = f"user,password\n{rows}amy,hunter2two\namy,hunter2two\n"
+    assert SANITIZER.redact_text(text) == text.replace("hunter2two", "[REDACTED: PASSWORD]")
+
+
+def test_of_lines_that_might_each_head_another_table_nothing_is_shown_that_was_not_judged() -> None:
+    names = ("".join(letters) for letters in product("abcdefgh", repeat=5))
+    lines = "".join(f"{name} key,\n" for name in names)
+    assert "hunter2two" not in SANITIZER.redact_text(f"{lines}\nuser,password\nbob,hunter2two\n")
 
 
 def test_a_table_ends_where_its_rows_end() -> None:

@@ -29,7 +29,7 @@ _PUBLIC_BLOCK = re.compile(
     r"|PKCS7|CMS|FILE)-----\s*(?:[A-Z][\w-]{0,30}: [^\n]{0,200}\n\s*)*"
     r"((?:[A-Za-z0-9+/]{60,}+={0,2}+\s*+)++[A-Za-z0-9+/]*={0,2}\s*(?:=[A-Za-z0-9+/]{4}\s*)?)(?=-----END |\Z)"
 )
-_BODY = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\r\n\t \\"
+_BODY = re.compile(r"[A-Za-z0-9+/=\r\n\t \\]*")
 _K8S_SECRET = re2.compile(r"(?mi)^\s*[\"']?kind[\"']?:\s*[\"']?(?:sealed|sops)?secret[\"']?\s*,?\s*$")
 _K8S_DATA = re2.compile(r"^([ \t]*)[\"']?(?:data|stringData)[\"']?:\s*$")
 _K8S_VALUE = re2.compile(
@@ -39,23 +39,23 @@ _K8S_VALUE = re2.compile(
 
 def find_private_keys(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find private keys in PEM and PuTTY form, whole; a block without its end reaches as far as its body does."""
-    close = taken = 0
+    close = following = taken = 0
     for find in _BEGIN.telling(text, allowance):
         begin, after = find.span(0)
         if begin < taken:
             continue
-        # Once no further end is found none is sought again: each heading would search all of the rest.
+        # Once no further one is found none is sought again: each heading would search all of the rest.
         if 0 <= close < after:
             close = text.find("-----END", after)
         if close >= 0:
             tail = text.find("-----", close + 8, close + 60)
             taken = tail + 5 if tail >= 0 else close + 8
         else:
-            following = text.find("-----BEGIN", after)
+            if 0 <= following < after:
+                following = text.find("-----BEGIN", after)
             headers = _HEADERS.match(text, after)
-            after = headers.end() if headers else after
-            body = text[after : following if following >= 0 else None]
-            taken = after + len(body) - len(body.lstrip(_BODY))
+            body = _BODY.match(text, headers.end() if headers else after, following if following >= 0 else len(text))
+            taken = body.end() if body else after
         yield SecretSpan(begin, taken, "PRIVATE_KEY")
     for find in _PUTTY.telling(text, allowance):
         yield SecretSpan(*find.span(1), "PRIVATE_KEY")

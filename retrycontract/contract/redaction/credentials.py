@@ -54,11 +54,11 @@ JOINED_CARDS = (
              _is_card, is_common=True),
     Detector("CREDIT_CARD",
              r"(?:^|[^0-9A-Fa-f.-]|[^0-9]\.)([2-6][0-9]{3}(?:-[0-9]{4}){3}|3[0-9]{3}-[0-9]{6}-[0-9]{5})(?:[^\w-]|_|$)",
-             _is_card),
+             _is_card, is_common=True),
     Detector("CREDIT_CARD",
              r"(?i)(?:^|[^a-z])(?:[a-z]{0,12}(?:card|karte)s?|cc|pan|visa|amex|maestro|jcb|tarjeta|carte|cartao|carta)"
              r"(?:[_.-]?(?:no|nr|num|number|nummer|numero))?[_.-]{0,2}([2-6][0-9]{12,18})(?:[^0-9A-Za-z]|$)",
-             _is_card),
+             _is_card, is_common=True),
 )  # fmt: skip
 
 

@@ -98,7 +98,8 @@ def _matches_of(pattern: str, common: str | None, written: bytes, stretches: Str
 
     `common` is the pattern for Python's own engine, with no repetition that goes back far.
     """
-    if stretches is not None:
+    # Where they are much of a text, so may be the matches.
+    if stretches is not None and (common is None or 2 * sum(end - start for start, end in stretches) < len(written)):
         yield from _matches_at(pattern, stretches, written)
         return
     if common is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, cast
 
 from retrycontract.contract.redaction.detectors import compiled
 
@@ -21,6 +21,7 @@ ESCAPE = (
 _FIRST = r"\\(?<!\\\\)\\*"
 _ESCAPES = re.compile(ESCAPE.replace(r"|\\+", f"|{_FIRST}"))
 PARTED = re.compile(f"({_ESCAPES.pattern})")
+_BACKSLASHES, LONGEST_ESCAPE = re.compile(r"\\*"), 12  # of one without such a run: four bytes of a URL
 _SIGNS = "%\\&"  # each begins with one of these
 # To search for a sign takes a twentieth of what Python takes to search for the pattern. Where more than one in so many
 # characters is a sign that begins no escape, RE2 searches for it; where there are more escapes, Python parts the text.
@@ -65,12 +66,14 @@ class EscapeSearch:
             if found := _ESCAPES.match(self._text, place):
                 return found.span()
             end = place
+        behind = cast(re.Match[str], _BACKSLASHES.match(self._text, stop)).end() + LONGEST_ESCAPE
         found = None
-        for each in _ESCAPES.finditer(self._text, start):
+        for each in _ESCAPES.finditer(self._text, start, behind):
             if each.start() >= stop:
                 break
             found = each
-        return found.span() if found else None
+        # One of two halves may go on behind what was searched.
+        return cast(re.Match[str], _ESCAPES.match(self._text, found.start())).span() if found else None
 
     def _place(self, sign: str, position: int) -> int:
         if self._next[sign] < position:

@@ -158,11 +158,11 @@ def find_neighbours(head: Head, text: str, allowance: Allowance) -> Iterator[Sec
     seen = set[int]()
     is_data, taken = _is_data(text), 0
     openers, read = list[int](), 0
-    for find in head.all(text, allowance):
+    for place in head.places(text, allowance):
         # Most names are of something else, and then no object is read.
-        if head is _NAMED and not _tells(find[1]):
+        if head is _NAMED and not _tells(place.read()[1]):
             continue
-        at = find.span(0)[0]
+        at = place.start
         if at - WINDOW > read:  # what opens before is too far away
             openers, read = [], at - WINDOW
         for brace in _BRACE.finditer(text, read, at):

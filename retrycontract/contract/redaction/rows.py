@@ -26,6 +26,8 @@ _INTO = re.compile(r"\(([\w\s,\"`\[\]]{1,2000})\)\s*(?:output\s[^();]{0,200})?va
 _NEXT_ROW = re.compile(r"\s*,\s*\(")
 MOST_COLUMNS = 1_000
 
+_DRESS = " \t\r\n\"'`[]"  # of a name
+
 Place = tuple[int, int]  # where an item stands
 _PART = re.compile(
     r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`[^`]*`|[(\[{]|[)\]}]|,|[^\s\"'`()\[\]{},]+|.", re.DOTALL
@@ -69,8 +71,11 @@ LONGEST_LINE = 400
 _NO_ARGUMENTS = word_set("self cls this t ctx")
 
 
-def read_items(text: str, position: int, end: int) -> tuple[list[Place], int]:
-    """Read what commas part from a place behind a bracket on to the one that closes it; gives the place behind it."""
+def read_items(text: str, position: int, end: int, most: int = 0) -> tuple[list[Place], int]:
+    """Read what commas part from a place behind a bracket on to the one that closes it; gives the place behind it.
+
+    With `most` no more than so many are read.
+    """
     items, depth, start = list[Place](), 0, position
     while position < end and (part := _SPACE.match(text, position, end) or _PART.match(text, position, end)):
         sign, at, position = part[0], position, part.end()
@@ -86,6 +91,8 @@ def read_items(text: str, position: int, end: int) -> tuple[list[Place], int]:
         elif sign == "," and not depth:
             items.append((start, at))
             start = position
+            if len(items) == most:
+                return items, position
     return [*items, (start, position)], position
 
 
@@ -122,10 +129,14 @@ def _rows(text: str, start: int, end: int, deepest: int = DEEPEST) -> Iterator[l
             yield from _rows(text, opened.end(), item[1], deepest - 1)
 
 
+def _tell(names: list[str]) -> bool:
+    return any(judge(name.strip(_DRESS)).mark for name in names)
+
+
 def _held(text: str, names: list[str], row: list[Place], allowance: Allowance) -> Iterator[SecretSpan]:
     """Judge each item of a row by the name of its place; one name alone is that of all items."""
     for name, (start, _) in zip(names if len(names) > 1 else names * len(row), row, strict=False):
-        mark = judge(name.strip(" \t\r\n\"'`[]")).mark
+        mark = judge(name.strip(_DRESS)).mark
         if mark and (literal := string_at(text, start)):
             allowance.spend(literal.start)
             if is_tied(literal, mark):
@@ -171,7 +182,7 @@ def find_bound_values(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             continue
         query, taken = _statement(text, start)
         names = bound_names(query)
-        if not any(judge(name.strip('"`[]')).mark for name in names):
+        if not _tell(names):
             continue
         allowance.spend(start)
         limit = min(taken + WINDOW, len(text))
@@ -196,10 +207,13 @@ def find_in_tests(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         start = find.span(0)[1]
         if start < end:
             continue
-        items, end = read_items(text, start, min(start + WINDOW, len(text)))
-        named = text[slice(*items[0])]
-        names = [name for each in _STRINGS.findall(named) for name in ("".join(each)).split(",")]
-        for row in _rows(text, items[1][0], end) if names and len(items) > 1 else ():
+        limit = min(start + WINDOW, len(text))
+        (first,), end = read_items(text, start, limit, most=1)
+        names = [name for each in _STRINGS.findall(text[slice(*first)]) for name in ("".join(each)).split(",")]
+        if not _tell(names):
+            continue
+        behind, (_, end) = end, read_items(text, start, limit)
+        for row in _rows(text, behind, end) if behind < end else ():
             yield from _held(text, names, row, allowance)
 
 
@@ -235,6 +249,8 @@ def find_in_structures(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         if start < end:
             continue
         names = [name.strip() for fields in _FIELDS.findall(find[1]) for name in fields.split(",")]
+        if not _tell(names):
+            continue
         _, end = read_items(text, start, min(start + WINDOW, len(text)))
         for row in _rows(text, start, end):
             yield from _held(text, names, row, allowance)

@@ -10,7 +10,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import chain, islice
+from itertools import chain, compress, count, islice
+from operator import not_
 from typing import Final
 
 from retrycontract.contract.redaction.allowance import SecretSpan
@@ -190,7 +191,9 @@ def _renamed_where_foreign(text: str, forms: Mapping[str, str], characters: set[
     """Leave the parts of a long text alone that are ASCII; no name of another script goes over a line or a quote."""
     parting = "\n" if len(text) < LONGEST_PART * text.count("\n") else '"'
     parts = text.split(parting)
-    foreign = [number for number, part in enumerate(parts) if not part.isascii()]
+    foreign = [*compress(count(), map(not_, map(str.isascii, parts)))]
+    if 2 * len(foreign) > len(parts):
+        return _renamed(_without(text, unseen, characters), forms, characters)
     joined = _without(parting.join(parts[number] for number in foreign), unseen, characters)
     for number, part in zip(foreign, joined.split(parting), strict=False):
         parts[number] = part
@@ -228,6 +231,12 @@ def _characters(text: str, unusual: str) -> set[str]:
 
 
 def _without(text: str, unseen: frozenset[str], characters: set[str]) -> str:
+    if len(plain := unseen & _UNSEEN_PLAIN) > FEW_REPLACED:  # as in what is no text: all of these at once
+        try:
+            text = text.encode().translate(None, "".join(plain).encode()).decode()
+            unseen -= plain
+        except UnicodeEncodeError:
+            pass
     if len(unseen) > MOST_REPLACED:
         return text.translate({ord(c): None if c in unseen else c for c in characters})
     for c in unseen:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from itertools import accumulate, chain, pairwise
+from operator import itemgetter
 
 from retrycontract.contract.redaction import (
     assignments,
@@ -242,9 +243,9 @@ class Scanner:
         found: list[SecretSpan] | None = None
         if around is not None:
             # In most long texts few escapes hide what is not found without: only there is looked wider.
-            known = {span[:2] for span in allowance.known}
+            known = merge(iter(allowance.known))
             decoded = (span[:2] for span in self._decoded(around.text, times))
-            hidden = [span for span in decoded if around.original(*span) not in known]
+            hidden = [span for span in decoded if not _is_within(known, around.original(*span))]
             if not hidden:
                 found = []
             elif 2 * len(around.text) < len(text):
@@ -304,6 +305,13 @@ class Scanner:
         text = without_public_blocks(text)
         finders = self._sieve.looks_at(text, most) if places is None else self._sieve.at(places, most)
         return bounded(finders, text)
+
+
+def _is_within(known: list[SecretSpan], place: tuple[int, int] | None) -> bool:
+    """Say whether one of the known, which follow each other, takes all of a place."""
+    if place is None or not (before := bisect_right(known, place[0], key=itemgetter(0))):
+        return False
+    return place[1] <= known[before - 1].end
 
 
 def _marked(text: str, spans: Iterator[SecretSpan]) -> str:

@@ -18,7 +18,6 @@ from retrycontract.contract.redaction.detectors import Finder, Look, compiled, l
 from retrycontract.contract.redaction.escapes import APART
 from retrycontract.contract.redaction.field_names import NAME_WORDS
 from retrycontract.contract.redaction.reach import ends_crossed
-from retrycontract.contract.redaction.scan_copies import LONG
 from retrycontract.contract.redaction.signs import needed_signs
 
 # Of a joined automaton only those states are made that texts lead to. In a long text of noise each prefilter is
@@ -43,7 +42,7 @@ LOCATED = {
     "counting": (6, 500), "named": (6, 6_000), "common": (18, 6_000), "rare": (48, 4_500),
     "rare and named": (12, 12_000),
 }  # fmt: skip
-MOST_PLACES = 400  # stretches of a text in which those of a group may match: behind more they look everywhere
+MOST_PLACES = 400  # of a text in which those of a group may match: behind more they look everywhere
 MEMORY = 32 << 20  # bytes that the states of one automaton may take
 _PAIRS = "".join(first + second for first in map(chr, range(9, 127)) for second in map(chr, range(9, 127))).encode()
 _EVERYTHING = rb"\A(?s:.)"
@@ -95,9 +94,10 @@ class _Group:
     def _stretches(self, text: bytes, ends: int) -> Stretches | None:
         """Give stretches of whole lines in which every match of each begins and ends."""
         stretches, end = list[tuple[int, int]](), 0
-        while match := self._either.search(text, end):
-            if len(stretches) == MOST_PLACES:
-                return None
+        for _ in range(MOST_PLACES + 1):
+            match = self._either.search(text, end)
+            if match is None:
+                return stretches
             first, last = match.span()
             # Whatever else begins up to here is looked for as well, so that no more of these lines need be read.
             end = _end_of_lines(text, last, ends)
@@ -106,7 +106,7 @@ class _Group:
                 stretches[-1] = stretches[-1][0], last
             else:
                 stretches.append((text.rfind(b"\n", stretches[-1][1] if stretches else 0, first) + 1, last))
-        return stretches
+        return None
 
 
 class Sieve:
@@ -183,7 +183,7 @@ class Sieve:
     def looks_at(self, text: str, most: int | None = None) -> list[Look]:
         """Give the finders, of the first so many, that an ASCII text may hold something for, in their order."""
         encoded = text.encode()
-        if len(encoded) > LONG:
+        if len(encoded) > LONGEST_OF_SIGNS:
             found = self._found_in_lines(encoded)
             return [Look(self._finders[at], found[at]) for at in sorted(found) if most is None or at < most]
         at_once = self._found_at_once(encoded) if len(encoded) <= SHORT else None

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import accumulate, islice, pairwise
 
 from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
 from retrycontract.contract.redaction.commands import METHOD
-from retrycontract.contract.redaction.detectors import Finder, Head, compiled, has_digit
+from retrycontract.contract.redaction.detectors import Finder, Head, has_digit
 from retrycontract.contract.redaction.field_names import (
-    NAME_WORDS,
     SECRET_NAME,
     Assignment,
     NameVerdict,
@@ -21,23 +20,15 @@ from retrycontract.contract.redaction.field_names import (
     split_words,
 )
 from retrycontract.contract.redaction.generated import read_generated
+from retrycontract.contract.redaction.headers import LONGEST_LINE, LONGEST_NAME, MOST_WORDS, NAMED, Headers
 from retrycontract.contract.redaction.literals import SHORTEST_NOISE, Literal, is_secret_literal
 from retrycontract.contract.redaction.scan_copies import FOREIGN
 
-LONGEST_LINE, LONGEST_ROW = 2_000, 20_000  # characters
+LONGEST_ROW = 20_000  # characters
 SHORTEST_VALUE, LEAST_DIGITS, LONG_WORD = 3, 6, 16
-MOST_WORDS, LONGEST_NAME = 4, 100  # of a column
+MOST_KNOWN = 4_000  # rows, and cells of a column, that are known again
 MOST_MISFITS = 2  # lines in a row, within data, that are none of the table: a comment, a row that is cut off
-# A secret's name in a cell, by what parts it from others or by the rule below; whether it is one of a table shows by
-# its line and those below. With counted repetitions RE2 would take a hundred times as long.
-_NAMED = Head(
-    rf"(?im)(?:^|[|,;\t\"]|  )[^|,;\t\n=]*?{SECRET_NAME}[^|,;\t\n=]*(?:[|,;\t]|  )"
-    rf"|(?:^ |[|,;\t]|  )[^|,;\t\n=]*?{SECRET_NAME}[^|,;\t\n=]*(?:\r|$)"
-    rf"|^[^|,;\t\n=]*?{SECRET_NAME}[^|,;\t\n=]*\r?\n[ \t>#*/0-9]*[-=|+]"
-)
 _RULE = re.compile(r"[|+: \t]*[-=]{2}[-=|+: \t\r]*")
-_SIGNS, _SIGN, _BLANKS = "|,;\t", re.compile(r"[|,;\t]"), re.compile(" {2,}")
-_SIGNS_OR_BLANKS = re.compile(r"[|,;\t]| {2,}")
 _COLUMN, _APART = re.compile(r"[-=]{2,}"), re.compile(r"\S+(?: \S+)*")
 # What heads a column: no code, no number, and no statement.
 _PLAIN_NAME = r"[^(){}\[\]=<>:/.;!]"
@@ -82,6 +73,7 @@ class _Column:
     is_strict: bool  # where documents have words and numbers
     is_long: bool  # of a kind that no shorter value than noise is taken for
     beside: Assignment
+    harmless: set[str] = field(default_factory=set)  # cells
 
     @classmethod
     def of(cls, name: str, verdict: NameVerdict, *, is_data: bool) -> _Column:
@@ -103,37 +95,10 @@ class _Table:
 
 def find_in_tables(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find what columns and rows with the name of a secret hold: of CSV, Markdown, and what databases print."""
-    written, search, done = text.encode(), compiled(_NAMED.pattern, captures=False).search, 0
-    has_word = compiled(rf"(?i){NAME_WORDS}", captures=False).search
-    while match := search(written, done):
-        first, end = match.span()
-        at = end - 1  # where it begins, the line before may end
-        if (end := written.find(b"\n", first, at)) >= 0:
-            at = end
-        earliest = max(at - LONGEST_LINE, done)
-        begin = text.rfind("\n", earliest, at) + 1 or (earliest if earliest == 0 or text[earliest - 1] == "\n" else at)
-        stop = text.find("\n", begin, begin + LONGEST_LINE)
-        if stop < 0:
-            if len(text) - begin > LONGEST_LINE:  # the line is too long for one of a table
-                done = at + LONGEST_LINE + 1
-                continue
-            stop = len(text)
-        done = stop + 1
-        # Of most lines only the cell that was found need be judged, with those that blanks part from it.
-        behind = _SIGN.search(text, at, stop)
-        end = behind.start() if behind else stop
-        if text.find("=", end, stop) >= 0:  # code
-            continue
-        rfind = text.rfind
-        before = max(rfind("|", begin, at), rfind(",", begin, at), rfind(";", begin, at), rfind("\t", begin, at))
-        cell = text[max(before + 1, begin) : end]
-        if cell.rfind('":') > 0 and not has_word(cell.rpartition('":')[2].encode()):
-            continue  # a name in JSON, such as `{"key": "…"}`, heads no column
-        if not _names_secret(_BLANKS.split(cell) if "  " in cell else [cell]) and not (
-            end < stop and _names_secret(_SIGNS_OR_BLANKS.split(text[end:stop]))
-        ):
-            continue
-        start, header = begin, text[begin:stop]
+    headers, done = Headers(text, allowance), 0
+    while place := headers.behind(done):
+        start, at, stop = place
+        done, header = stop + 1, text[start:stop]
         allowance.look(start)
         opening = found.end() if (found := _OPENING.match(header)) else 0
         margin = found.end() - opening if (found := _MARGIN.match(header, opening)) else 0
@@ -159,8 +124,9 @@ def _below_names(
     columns = [(at, _Column.of(table.names[at], verdict, is_data=table.is_data)) for at, verdict in verdicts.items()]
     sign, signs = table.sign, table.signs
     telling = _telling(sign, all(column.is_long for _, column in columns), all(each.is_strict for _, each in columns))
+    harmless = set[str]()  # rows, and beside them cells by their column, in which there is none: they repeat
     for start, line in _lines(text, at, margin):
-        if sign and line.count(sign) == signs and not telling.search(line):
+        if line in harmless or (sign and line.count(sign) == signs and not telling.search(line)):
             done, misfits = start + len(line) + 1, 0
             continue
         if line[:1] == "(" and _COUNT.fullmatch(line):
@@ -168,13 +134,18 @@ def _below_names(
         cells = table.cut(line)
         more = len(cells) - width
         if more == 0 or (more > 0 and table.is_data):
-            misfits = 0
+            misfits, known = 0, len(harmless)
             for place, column in columns:
                 cell, begin = cells[place]
                 if more and "|" in line:  # which a value may hold
                     cell = line[begin : cells[place + more][1] + len(cells[place + more][0])]
-                if span := _value((cell, begin), start, column, allowance):
+                if cell not in column.harmless and (span := _value((cell, begin), start, column, allowance)):
                     yield span
+                    known = MOST_KNOWN
+                elif known < MOST_KNOWN:
+                    column.harmless.add(cell)
+            if known < MOST_KNOWN:
+                harmless.add(line)
         elif not _RULE.fullmatch(line):
             misfits += 1
             is_blank = not line.strip() and start > at + margin
@@ -250,8 +221,10 @@ def _named(header: str, cut: Cut, *, is_data: bool, sign: str = "") -> _Table:
 def _between(sign: str, line: str, *, is_framed: bool) -> Cells:
     """Cut a line at the signs that are neither quoted nor escaped; framed it begins and ends with one."""
     if '"' not in line and "\\" not in line:
-        parts = line.split(sign)
-        cells = [*zip(parts, accumulate([len(part) + 1 for part in parts[:-1]], initial=0), strict=True)]
+        cells, place = list[tuple[str, int]](), 0
+        for part in line.split(sign):
+            cells.append((part, place))
+            place += len(part) + 1
     else:
         masked = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), line)
         parts = masked.replace(f"\\{sign}", "__").split(sign)
@@ -285,13 +258,6 @@ def _beside_name(start: int, line: str, allowance: Allowance) -> Iterator[Secret
             if span := _value(value, start, _Column.of(name.strip(_DRESS), verdict, is_data=False), allowance):
                 yield span
             return
-
-
-def _names_secret(names: list[str]) -> bool:
-    for name in names:  # noqa: SIM110 - asked of most lines of a text, and a generator takes a third of it
-        if len(name) <= LONGEST_NAME and len(name.split()) <= MOST_WORDS and judge(name).mark:
-            return True
-    return False
 
 
 def _secret_columns(names: list[str]) -> dict[int, NameVerdict]:
@@ -349,10 +315,12 @@ def _is_ordinary(text: str) -> bool:
 
 def find_in_html(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find what the tables of HTML hold below a heading with the name of a secret."""
-    lowered, done = text.lower(), 0
+    lowered, done, opened, sought = text.lower(), 0, -1, 0
     for find in _HEADING.each(text):
         at = find.span(0)[0]
-        begin = lowered.rfind("<tr", max(at - LONGEST_ROW, done), at)
+        # Between two headings it is looked for once.
+        opened, sought = max(opened, lowered.rfind("<tr", max(at - LONGEST_ROW, sought), at)), at
+        begin = opened if opened >= max(at - LONGEST_ROW, done) else -1
         header = _ROW.match(text, begin) if begin >= 0 else None
         if header is None:
             continue
@@ -393,7 +361,7 @@ def find_copied(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
 
 
 FINDERS = (
-    Finder.of(_NAMED, find_in_tables, is_usual=True),
+    Finder.of(NAMED, find_in_tables, is_usual=True),
     Finder.of(_HEADING, find_in_html),
     Finder.of(_COPY, find_copied),
 )

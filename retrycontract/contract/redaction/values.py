@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from retrycontract.contract.redaction.literals import Literal
 
@@ -215,17 +216,18 @@ def read_expression(text: str, first: Literal | None, position: int) -> Iterator
 
 def closing_quote(text: str, start: int) -> int | None:
     """Find the quote that closes the one at `start`, on its line, or None; one that is escaped or doubled is none."""
-    quote, position = text[start], start + 1
-    escaped_opening = text[start - 1 : start] == "\\"
     limit = min(len(text), start + LONGEST_QUOTED)
     newline = text.find("\n", start, limit)
-    limit = limit if newline < 0 else newline
-    while (position := text.find(quote, position, limit)) >= 0:
-        is_doubled = text[position + 1 : position + 2] == quote and text[position + 2 : position + 3].isalnum()
-        if not is_doubled and (text[position - 1] != "\\" or escaped_opening):
-            return position
-        position += 2 if is_doubled else 1
-    return None
+    close = _closed_by(text[start], is_escaped=text[start - 1 : start] == "\\").match(
+        text, start + 1, limit if newline < 0 else newline
+    )
+    return close.end() - 1 if close else None
+
+
+@cache
+def _closed_by(quote: str, *, is_escaped: bool) -> re.Pattern[str]:
+    escaped = "" if is_escaped else rf"|(?<=\\){quote}"
+    return re.compile(rf"(?:[^{quote}]++|{quote}{quote}(?=[^\W_]){escaped})*+{quote}")
 
 
 _STOPS = re.compile(r"[;\s\"'`<>\\]|[,;)}\]](?=[\s\"']|\Z)")
