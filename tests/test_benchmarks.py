@@ -8,6 +8,13 @@ from pathlib import Path
 
 import pytest
 
+FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
+
+
+@pytest.mark.parametrize("notes", [path.name for path in FOLDER.glob("*NOTES.md")])
+def test_the_results_have_the_notes_that_the_next_run_writes(notes: str) -> None:
+    assert (FOLDER / notes).read_text(encoding="utf-8").strip() in (FOLDER / "RESULTS.md").read_text(encoding="utf-8")
+
 
 def run_quickly(half: str, report: Path) -> str:
     command = [sys.executable, "-m", "benchmarks", "--quick", "--only", half, "--output", str(report)]
