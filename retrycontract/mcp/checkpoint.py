@@ -102,6 +102,13 @@ class OpenCalls:
         """List the calls that wait for their next attempt."""
         return [call for waiting in self._idle.values() for call in waiting]
 
+    def begin_anew(self, tool_name: str) -> None:
+        """Continue no call of a tool that has changed: it was begun with a schema that nobody can meet any more.
+
+        One that is Blocked goes on, for a person has been asked.
+        """
+        self._idle[tool_name] = deque(call for call in self._idle.get(tool_name, ()) if call.is_blocked)
+
     def put_back(self, call: ConnectionCall) -> None:
         """Let the next attempt continue a call, unless the call has ended or never began."""
         call.burst = self._burst

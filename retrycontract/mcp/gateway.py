@@ -91,7 +91,7 @@ class Gateway:
     ) -> None:
         self._to_client, self._to_upstream, self._tasks = to_client, to_upstream, tasks
         self._checkpoint, self._listing = checkpoint, ToolListing(self._send_upstream)
-        self._toolbox, self._results = Toolbox(judge, self._listing), results
+        self._toolbox, self._results = Toolbox(judge, self._listing, checkpoint.calls.begin_anew), results
         self._forwarded: dict[str, _Forwarded] = {}
         self._being_judged: dict[str, tuple[Message, anyio.CancelScope]] = {}
         self._turns = CallOrder()
@@ -264,7 +264,8 @@ class Gateway:
             if self._listing.cannot_read(key):
                 return
             asked = self._forwarded.pop(key, None)
-            if asked is None or error.is_too_deep:  # for us; who has asked may be able to read it
+            # Too deep for us: who has asked may be able to read it.
+            if asked is None or (error.is_too_deep and not self._holds_back(asked.request)):
                 await self._to_client(line)
             elif asked.request.is_call:
                 await self._refuse(asked.request, NO_ANSWER.format(reason=error))
@@ -297,6 +298,11 @@ class Gateway:
             if schema is not None:
                 message = await self._results.judged(answered.request, message, schema)
         return message.with_note(answered.note) if answered.note else message
+
+    def _holds_back(self, request: Message) -> bool:
+        """Say whether the result of a call must fit a schema."""
+        is_enforced = self._results is not None and self._results.enforces and request.is_call
+        return is_enforced and self._toolbox.output_schema(request.params["name"]) is not None
 
     async def upstream_ended(self) -> None:
         """Answer whoever waits for the upstream, and let what comes next wait for a new one."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -14,17 +13,18 @@ from anyio.abc import TaskGroup
 from retrycontract import __version__
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.mcp import messages
-from retrycontract.mcp.connection import ENDED, Receiver, ServerConnection
+from retrycontract.mcp.connection import Receiver, ServerConnection
 from retrycontract.mcp.json_places import items_at, replaced
-from retrycontract.mcp.messages import Message, UnreadableMessageError
-from retrycontract.mcp.toolbox import ToolListing, own_id
+from retrycontract.mcp.member import CHANGED, ServerMember
+from retrycontract.mcp.messages import Message
+from retrycontract.mcp.toolbox import own_id
 
 BETWEEN: Final = "__"
 START_SECONDS = 30.0  # for the slowest server: what it offers then is announced when it comes
+LIST_SECONDS = 5.0  # for the slowest server that is there: what it last listed stands for it meanwhile
 MAX_PAGES = 100
 METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
-INITIALIZED: Final = '{"jsonrpc": "2.0", "method": "notifications/initialized"}'
-CHANGED: Final = '{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}'
+CHANGE_OF: Final = '{"jsonrpc": "2.0", "method": "notifications/%s/list_changed"}'
 # Where a list stands in its answer, and the capability that it belongs to.
 LISTS: Final = {
     "tools/list": ("tools", "tools"),
@@ -34,120 +34,6 @@ LISTS: Final = {
 }
 OF_A_NAME: Final = ("tools/call", "prompts/get")
 OF_A_RESOURCE: Final = ("resources/read", "resources/subscribe", "resources/unsubscribe")
-
-logger = logging.getLogger("retrycontract.mcp")
-
-
-class ServerMember:
-    """Hold one server of the group: its connection, and the client's requests that it has to answer."""
-
-    def __init__(self, name: str, group: ServerGroup) -> None:
-        self.name, self._group = name, group
-        self.connection: ServerConnection | None = None
-        self.fault: str | None = None
-        self.greeted: Mapping[str, Any] | None = None
-        self._greeting: Message | None = None
-        self._asked: set[str] = set()
-        self._reason: str | None = None
-        self.questions = ToolListing(self._send)
-
-    def connect(self, connect: Callable[[], ServerConnection], tasks: TaskGroup) -> None:
-        """Connect, and begin to hand on what the server says."""
-
-        async def run(connection: ServerConnection) -> None:
-            status = await connection.run()
-            if self._group.is_closed:
-                return
-            was_there = self.greeted is not None
-            self._leave_out(f"it has ended with status {status}")
-            self.questions.give_up()
-            if was_there:
-                await self._group.receiver.from_upstream(CHANGED)
-
-        try:
-            self.connection = connect()
-        except OSError as error:
-            self._leave_out(f"it cannot be started: {error.strerror or error}")
-            return
-        self.connection.bind(self, tasks)
-        tasks.start_soon(run, self.connection)
-
-    async def greet(self, greeting: Message) -> None:
-        """Introduce the client, in its own words."""
-        self._greeting = greeting
-        asked = await self.ask(greeting)
-        if asked is not None and isinstance(result := asked.value.get("result"), dict):
-            self.greeted, self.fault = result, None
-            if self._group.is_initialized:
-                await self.tell(INITIALIZED)
-        elif self.fault is None:
-            error = None if asked is None else asked.value.get("error")
-            reason = error.get("message") if isinstance(error, dict) else self._reason
-            self._leave_out(reason or "it gave no answer")
-
-    def offers(self, capability: str) -> bool:
-        """Tell whether it is there and has something of a sort."""
-        capabilities = (self.greeted or {}).get("capabilities")
-        return self.fault is None and isinstance(capabilities, dict) and capability in capabilities
-
-    async def ask(self, request: Message) -> Message | None:
-        """Put a question of our own, in the words of the client's request; None where no answer came."""
-        return (await self.questions.put(request.with_id(own_id()), self._send)).answer
-
-    async def forward(self, request: Message) -> None:
-        """Let the server answer the client itself."""
-        self._asked.add(request.key)
-        if not await self._send(request):
-            await self.give_up(request.key, f"The MCP server {self.name!r} has ended. Nothing was executed.")
-
-    async def tell(self, text: str) -> bool:
-        """Send something that is owed no answer; False when nobody listens."""
-        return self.connection is not None and await self.connection.send(text)
-
-    async def _send(self, message: Message) -> bool:
-        return await self.tell(message.text)
-
-    async def from_upstream(self, line: str) -> None:
-        try:
-            read = messages.read_line(line)
-        except UnreadableMessageError as error:
-            if not self.questions.cannot_read(messages.key_of(error.request_id)):
-                await self._group.receiver.from_upstream(line)
-            return
-        for message in [read] if isinstance(read, Message) else read or []:
-            if not self.questions.takes(message):
-                self._asked.discard(message.key if message.is_answer else "")
-                await self._group.receiver.from_upstream(self._group.named(message, self).text)
-
-    def awaits(self, key: str) -> bool:
-        return key in self._asked or self.questions.awaits(key)
-
-    def forget(self, key: str) -> None:
-        self._asked.discard(key)
-        self.questions.lose(key)
-
-    async def give_up(self, key: str, text: str) -> None:
-        self._reason = text
-        self.questions.lose(key)
-        if key in self._asked:
-            self._asked.discard(key)
-            await self._group.receiver.give_up(key, text)
-
-    async def upstream_ended(self) -> None:
-        logger.error("The MCP server %r has ended", self.name)
-        self.questions.give_up()
-        for key in list(self._asked):
-            await self.give_up(key, ENDED)
-
-    async def greet_again(self) -> None:
-        """Introduce the client to a server that has begun anew."""
-        if self._greeting is not None:
-            await self.greet(self._greeting)
-            await self._group.receiver.from_upstream(CHANGED)
-
-    def _leave_out(self, fault: str) -> None:
-        self.fault = fault
-        logger.error("The MCP server %r is left out: %s", self.name, fault)
 
 
 class ServerGroup:
@@ -293,31 +179,55 @@ class ServerGroup:
         done.set()
 
     async def _listed(self, request: Message, what: str, capability: str) -> Message:
-        members = self._there(capability)
-        found: dict[str, list[str]] = {}
-
-        async def ask(member: ServerMember) -> None:
-            found[member.name] = await self._pages(member, request, what)
-
-        async with anyio.create_task_group() as asking:
-            for member in members:
-                asking.start_soon(ask, member)
-        items = [item for member in members for item in found[member.name]]
+        method, members = str(request.method), self._there(capability)
+        asked = {member: self._ask_for_list(member, request, what, capability) for member in members}
+        with anyio.move_on_after(LIST_SECONDS):
+            for member, given in asked.items():
+                if method not in member.silent:
+                    await given.wait()
+        for member, given in asked.items():
+            if not given.is_set():
+                member.silent.add(method)
+        items = [item for member in members for item in member.listed.get(method, ())]
         if what == "tools":
             # A server that is not there is named where its tools would stand.
-            for absent in (member for member in self._members.values() if member.fault is not None):
-                name, told = f"{absent.name}{BETWEEN}unavailable", f"The MCP server {absent.name!r} is not there: "
-                tool = {"name": name, "description": f"{told}{absent.fault}.", "inputSchema": {"type": "object"}}
-                items.append(json.dumps(tool))
+            items += [
+                json.dumps(_unavailable(absent.name, absent.fault or "it has not listed its tools"))
+                for absent in self._members.values()
+                if absent.fault is not None or (method in absent.silent and method not in absent.listed)
+            ]
         return messages.result(request.id, f'{{"{what}": [{", ".join(items)}]}}')
 
-    async def _pages(self, member: ServerMember, request: Message, what: str) -> list[str]:
+    def _ask_for_list(self, member: ServerMember, request: Message, what: str, capability: str) -> anyio.Event:
+        """Ask a server for a list, unless it still owes one that it was late with; the event tells that it has come."""
+        method, given = str(request.method), anyio.Event()
+        if method in member.silent and member.asked_for[method]:
+            return given
+        member.asked_for[method] += 1
+
+        async def ask() -> None:
+            pages = await self._pages(member, request, what)
+            member.asked_for[method] -= 1
+            given.set()
+            if pages is None:
+                return
+            before, member.listed[method] = member.listed.get(method), pages
+            if method in member.silent and pages != before:  # the client has got its answer without these
+                await self.receiver.from_upstream(CHANGE_OF % capability)
+            member.silent.discard(method)
+
+        self._tasks.start_soon(ask)
+        return given
+
+    async def _pages(self, member: ServerMember, request: Message, what: str) -> list[str] | None:
+        """Give every page of a server's list; None where it gave no answer."""
         items: list[str] = []
         cursor: str | None = None
         for _ in range(MAX_PAGES):
             answer = await member.ask(messages.list_request(own_id(), request.meta, cursor, str(request.method)))
-            result = None if answer is None else answer.value.get("result")
-            if answer is None or not isinstance(result, dict):
+            if answer is None:
+                return None
+            if not isinstance(result := answer.value.get("result"), dict):
                 break
             for item in items_at(answer.text, "result", what):
                 value = messages.read_message(item).value
@@ -362,6 +272,11 @@ class ServerGroup:
                 break
         missing = messages.failure(request.id, INVALID_PARAMS, "No server has it.")
         await self._say(missing if found is None else found.with_id(request.id))
+
+
+def _unavailable(name: str, why: str) -> dict[str, Any]:
+    told = f"The MCP server {name!r} is not there: {why}."
+    return {"name": f"{name}{BETWEEN}unavailable", "description": told, "inputSchema": {"type": "object"}}
 
 
 def _unite(into: dict[str, Any], more: Any) -> None:

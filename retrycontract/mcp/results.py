@@ -33,7 +33,7 @@ class ResultContract:
     """Check structured results, count and log what does not fit, and note it in `_meta`; or hold it back."""
 
     def __init__(self, sanitizer: ValueSanitizer, *, enforces: bool) -> None:
-        self._sanitizer, self._enforces = sanitizer, enforces
+        self._sanitizer, self.enforces = sanitizer, enforces
         self._compiled: dict[str, tuple[Any, CompiledTool | None]] = {}
         self.took: dict[str, float] = {}  # seconds of the last check of each tool's results
         self._seen: Counter[str] = Counter()
@@ -59,7 +59,7 @@ class ResultContract:
             "A result of tool %r does not fit its outputSchema (%d of %d): %s",
             name, self._wrong[name], self._seen[name], "; ".join(lines),
         )  # fmt: skip
-        if self._enforces:
+        if self.enforces:
             told = [HELD_BACK.format(name=visible(name)), *(f"• {visible(line)}" for line in lines)]
             return messages.refusal(request, ToolResult("", "\n".join(told)))
         found = [{"path": error.field_path, "error_code": str(error.error_code)} for error in errors]

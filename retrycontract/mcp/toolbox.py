@@ -23,8 +23,10 @@ logger = logging.getLogger("retrycontract.mcp")
 class Toolbox:
     """Remember the upstream's tools, and show each to the judge before it is first called."""
 
-    def __init__(self, judge: Judge, listing: ToolListing) -> None:
+    def __init__(self, judge: Judge, listing: ToolListing, begin_anew: Callable[[str], None]) -> None:
+        """Take whom to tell of a tool whose schema has changed."""
         self._judge, self._listing, self._one_at_a_time = judge, listing, anyio.Lock(fast_acquire=True)
+        self._begin_anew = begin_anew
         self._tools: dict[str, dict[str, Any]] = {}
         self._unseen: dict[str, DeclaredTool] = {}
         self._unchecked: set[str] = set()
@@ -83,6 +85,9 @@ class Toolbox:
         """Take over what is new or changed; what is no tool is left to the client."""
         for tool in tools:
             if isinstance(tool, dict) and isinstance(tool.get("name"), str) and self._tools.get(tool["name"]) != tool:
+                before = self._tools.get(tool["name"])
+                if before is not None and before.get("inputSchema") != tool.get("inputSchema"):
+                    self._begin_anew(tool["name"])
                 self._tools[tool["name"]] = tool
                 schema, description = tool.get("inputSchema"), tool.get("description")
                 self._unseen[tool["name"]] = DeclaredTool(

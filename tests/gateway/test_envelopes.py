@@ -117,6 +117,13 @@ def test_an_answer_arrives_to_the_byte(connection: Connection) -> None:
     assert connection.line().endswith("]" * 3000 + "}"), "too deep for us, not for everybody"
 
 
+@pytest.mark.parametrize("connection", [("--results", "enforce")], indirect=True)
+def test_a_result_that_is_too_deep_to_be_checked_is_held_back_where_results_are(connection: Connection) -> None:
+    answer = connection.ask(call(1, "deep", "{}"))
+    assert answer["result"]["isError"]
+    assert "nested too deeply to be read. The call may have been" in answer["result"]["content"][0]["text"]
+
+
 def test_an_answer_that_nobody_can_read_ends_its_request(connection: Connection) -> None:
     answer = connection.ask(call(1, "torn", "{}"))
     assert answer["id"] == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from retrycontract.mcp.behind import NAME, CommandServer, read_servers
 from tests.gateway.connections import ROOT, SECONDS, run, text_of, told, upstream_command
-from tests.gateway.listening import call, gateway
+from tests.gateway.listening import call, gateway, request
 from tests.gateway.raw_http import RawHttp, raw_http
 from tests.gateway.raw_upstream import STRANGE
 
@@ -135,6 +136,31 @@ def test_what_a_server_says_passes_to_the_byte_and_only_names_are_put_in(tmp_pat
     heard = (tmp_path / "raw" / "heard").read_bytes().split(b"\n")
     assert not any(b"[[[" in line for line in heard)
     assert call(4, "write", '{"a":  1.0}').encode() in heard
+
+
+def test_a_server_that_does_not_list_its_tools_leaves_the_others_checked(tmp_path: Path) -> None:
+    for name in ("good", "mute"):
+        (tmp_path / name).mkdir()
+    silent = tmp_path / "mute" / "silent"
+    silent.touch()
+    file = servers(tmp_path, **{
+        name: process(sys.executable, RAW, str(tmp_path / name)) for name in ("good", "mute")
+    })  # fmt: skip
+    with gateway("--servers", file) as listening:
+        session = listening.begin()
+        assert b"Required field 'text' is missing" in session.send(call(1, "good__text"))[1]
+        tools = json.loads(session.send(request(2, "tools/list"))[1])["result"]["tools"]
+        names = {tool["name"]: tool.get("description") for tool in tools}
+        assert names["mute__unavailable"] == "The MCP server 'mute' is not there: it has not listed its tools."
+        assert "good__text" in names
+        silent.unlink()
+        while b"mute__text" not in session.send(request(3, "tools/list"))[1]:
+            time.sleep(0.05)
+        assert b"Required field 'text' is missing" in session.send(call(4, "mute__text"))[1]
+        silent.touch()
+        assert b"mute__text" in session.send(request(5, "tools/list"))[1]  # what it listed stands for it
+        silent.unlink()
+    assert b"tools/call" not in (tmp_path / "good" / "heard").read_bytes()
 
 
 def test_names_that_are_joined_come_apart_in_one_way() -> None:

@@ -136,6 +136,17 @@ def test_a_hint_is_given_to_the_model_whose_next_attempt_counts_on(behind: Calla
     behind(story)
 
 
+def test_an_attempt_at_a_tool_that_has_changed_is_judged_as_it_is_now(behind: Callable[..., str]) -> None:
+    async def story(client: Client) -> None:
+        await client.call_tool("grow", {})
+        assert "/number (VAL-002)" in text_of(await client.call_tool("grown", {"number": "x"}))
+        await client.call_tool("grow", {"needs": "text"})
+        assert "/text (VAL-002)" in text_of(await client.call_tool("grown", {"text": 1}))
+        assert text_of(await client.call_tool("grown", {"text": "a"})) == '{"grown": {"text": "a"}}'
+
+    behind(story, mode="legacy")
+
+
 def test_what_is_accepted_is_run_as_it_was_sent(behind: Callable[..., str], desk: Desk, tmp_path: Path) -> None:
     async def story(client: Client) -> None:
         call_id = await two_failures(client)

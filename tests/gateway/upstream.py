@@ -52,9 +52,13 @@ TOOLS = [
     types.Tool(
         name="confirm", description="Wants its user to say yes first (stateless protocol).", input_schema=NUMBER
     ),
-    types.Tool(name="grow", description="Adds a tool and says so.", input_schema=ANYTHING),
+    types.Tool(name="grow", description="Adds a tool, or changes it, and says so.", input_schema=ANYTHING),
 ]
-GROWN = types.Tool(name="grown", input_schema=NUMBER)
+
+
+def grown(needs: str | None) -> types.Tool:
+    schema = {"type": "object", "properties": {needs: {"type": "string"}}, "required": [needs]} if needs else NUMBER
+    return types.Tool(name="grown", input_schema=schema)
 
 
 def told(name: str, what: Any) -> None:
@@ -98,7 +102,7 @@ async def call_tool(
                 input_requests={"sure": types.ElicitRequest(params=question)}, request_state="asked"
             )
         case "grow":
-            TOOLS.append(GROWN)
+            TOOLS[:] = [*(tool for tool in TOOLS if tool.name != "grown"), grown(arguments.get("needs"))]
             await context.session.send_tool_list_changed()
     return text({params.name: arguments})
 
