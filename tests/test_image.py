@@ -87,6 +87,10 @@ pytestmark = [
 ]
 
 
+def said_in_image() -> dict[str, str]:
+    return dict(pair.split("=", 1) for line in re.findall(r"^ENV (.+)", STEPS, re.MULTILINE) for pair in line.split())
+
+
 @dataclass(frozen=True)
 class Image:
     root: Path
@@ -95,11 +99,8 @@ class Image:
     @property
     def environment(self) -> dict[str, str]:
         """What ENV says, with this environment's Python first."""
-        said = dict(
-            pair.split("=", 1) for line in re.findall(r"^ENV (.+)", STEPS, re.MULTILINE) for pair in line.split()
-        )
         path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
-        return said | {"PATH": path, "PYTHON": sys.executable}
+        return said_in_image() | {"PATH": path, "PYTHON": sys.executable}
 
     def start(
         self, *words: str, writable: str = "yes", out: IO[bytes] | int = subprocess.PIPE,
@@ -129,9 +130,10 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
         (made.root / folder).mkdir(parents=True)
     for folder in made.root.rglob("*"):
         folder.chmod(0o755)  # an engine makes them so, whatever the umask here
-    build_environment = made.environment | {
-        "PYTHONPATH": str(made.root / "srv/retrycontract"), "RETRYCONTRACT_DATA_DIR": str(made.root / "srv/data"),
-    }  # fmt: skip
+    build_environment = {
+        name: value.replace("/srv/", f"{made.root}/srv/") if name in said_in_image() else value
+        for name, value in made.environment.items()
+    }
     for step, words in re.findall(r"^(COPY|RUN) (.+)", STEPS, re.MULTILINE):
         if step == "RUN" and any(name in words for name in INSTALLS):
             continue
@@ -263,6 +265,11 @@ def held_to_the_copies(image: Image, **more: str) -> None:
     assert looked(image, **more) == (0, {})
 
 
+def test_a_volume_that_outlives_the_image_holds_none_of_its_files() -> None:
+    volume = Path(re.findall(r"^VOLUME (.+)", STEPS, re.MULTILINE)[0])
+    assert not Path(said_in_image()["RETRYCONTRACT_STATIC_DIR"]).is_relative_to(volume)
+
+
 @pytest.mark.soak
 def test_alone_it_serves_with_a_volume_and_can_be_copied_and_put_back(image: Image) -> None:
     port = free_port()
@@ -323,6 +330,7 @@ def test_scaled_out_it_needs_nothing_that_can_be_written(image: Image, postgresq
             image.run("retrycontract", "agent", "create", "later", **closed)
             held_to_the_settings(image, **closed)
             shadow_the_clock(given["DATABASE_URL"])
+            eventually(lambda: list(looked(image, **closed)[1]) == ["clock"], within=LONG)  # a worker lives by it
             status, told = looked(image, **closed)
             assert (status, list(told)) == (1, ["clock"])
             assert "60 s away from ours" in told["clock"]

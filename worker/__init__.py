@@ -25,6 +25,7 @@ def worker_name() -> str:
 def sweep(*first: Callable[[], None]) -> None:
     """Take every step of a sweep, `first` ones before the others; one that fails is logged and keeps no other back."""
     # Imported here: Celery loads its worker's modules before Django is ready.
+    from retrycontract.store.clock import shared_now
     from retrycontract.store.models import WorkerBeat
     from retrycontract.usecases.answers.send_answer import send_held
     from retrycontract.usecases.calls.repeat_request import forget_requests
@@ -38,7 +39,7 @@ def sweep(*first: Callable[[], None]) -> None:
     from retrycontract.usecases.counts.recount import fold_rollups, sum_up_counts
 
     def timed(step: Callable[..., object]) -> Callable[[], object]:
-        return lambda: step(now=timezone.now())
+        return lambda: step(now=shared_now())
 
     later = (
         send_held, expire_overdue, tidy_queue, forget_answers, forget_requests, forget_calls, fold_rollups,
@@ -48,7 +49,7 @@ def sweep(*first: Callable[[], None]) -> None:
         *((step.__name__, step) for step in first),
         *((step.__name__, timed(step)) for step in later),
         ("index_calls", index_calls),
-        ("beat", lambda: WorkerBeat.objects.beat(worker_name(), timezone.now())),
+        ("beat", lambda: WorkerBeat.objects.beat(worker_name(), shared_now())),
     ]
     for name, step in steps:
         try:

@@ -13,12 +13,11 @@ def main() -> bool:
     """Look for a sign of life of the last minute."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
     django.setup()
-    from django.utils import timezone
-
+    from retrycontract.store.clock import shared_now
     from retrycontract.store.models import WorkerBeat
 
     # By the machine: the check is a process beside the worker, and cannot know its number.
-    return WorkerBeat.objects.alive(timezone.now()).filter(name__startswith=f"{socket.gethostname()}:").exists()
+    return WorkerBeat.objects.alive(shared_now()).filter(name__startswith=f"{socket.gethostname()}:").exists()
 
 
 if __name__ == "__main__":

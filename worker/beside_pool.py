@@ -65,19 +65,21 @@ class Sweeper(Threads):
 
     def beat(self) -> None:
         """Give a sign of life."""
+        from retrycontract.store.clock import shared_now
         from retrycontract.store.models import WorkerBeat
 
-        WorkerBeat.objects.beat(worker_name(), timezone.now())
+        WorkerBeat.objects.beat(worker_name(), shared_now())
 
     def sweep(self) -> None:
         sweep(self.remind)
 
     def remind(self) -> None:
         """Ring for what was left behind, and have it judged where nobody hears."""
+        from retrycontract.store.clock import shared_now
         from retrycontract.store.models import Attempt
         from retrycontract.usecases.calls.sweep import BATCH
 
-        now = timezone.now()
+        now = shared_now()
         waiting = dict(Attempt.objects.left_behind(now, now - PATIENCE).values_list("pk", "is_dear")[:BATCH])
         # Ends with the first ring that nobody hears: the others would fail as well, each after its time.
         due = self._reminders.due(list(waiting))

@@ -15,6 +15,7 @@ from django.db.models import Sum
 from retrycontract.contract.lifecycle import ENDS, CallState
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.front.probes import Family, Sample, Type
+from retrycontract.store.clock import shared_now
 from retrycontract.store.models import (
     Agent,
     Attempt,
@@ -85,7 +86,7 @@ def look(*, now: datetime, least_room: int = LEAST_ROOM) -> Readiness:
     try:
         is_writable = _write(now, least_room)
         oldest = Attempt.objects.waiting().order_by("pk").values_list("submitted_at", flat=True).first()
-        workers = WorkerBeat.objects.alive(now).count()
+        workers = WorkerBeat.objects.alive(shared_now()).count()
     except DatabaseError as error:
         outage.failed(error, "The database did not answer a probe")
         return Readiness(is_database_there=False)
@@ -264,7 +265,7 @@ def _standing(now: datetime) -> Iterator[Family]:
     by_name[OTHERS] += (caused.order_by().aggregate(sum=Sum("work_seconds"))["sum"] or 0) - sum(by_name.values())
     work = [Sample(round(seconds, 3), (("agent", name),)) for name, seconds in by_name.items() if round(seconds, 3)]
     yield _family("work_seconds_total", "counter", work)
-    yield _gauge("workers", WorkerBeat.objects.alive(now).count())
+    yield _gauge("workers", WorkerBeat.objects.alive(shared_now()).count())
     messages = OutboxMessage.objects.all()
     yield _family("undelivered_messages", "gauge", _of_channels(lambda name: messages.unfinished(name).count()))
     given_up = messages.given_up()

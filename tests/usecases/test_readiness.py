@@ -26,11 +26,11 @@ NOW = timezone.now()
 
 
 def a_worker() -> None:
-    WorkerBeat.objects.beat("here:1", NOW)
+    WorkerBeat.objects.beat("here:1", timezone.now())
 
 
 def a_worker_of_yesterday() -> None:
-    WorkerBeat.objects.beat("here:1", NOW - timedelta(days=1))
+    WorkerBeat.objects.beat("here:1", timezone.now() - timedelta(days=1))
 
 
 def queued(seconds: float) -> None:

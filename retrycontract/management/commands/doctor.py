@@ -44,7 +44,7 @@ def examine(now: datetime) -> list[Finding]:
         of_the_data = (
             database.history(), database.clock(now), database.operators(), database.first_password(),
             database.backups(now), work.queue(now), work.readable(), work.schemas(), work.slips(), work.rotation(),
-            work.workers(now), work.messages(now), work.endpoints(now), work.certificates(now), work.second_factors(),
+            work.workers(), work.messages(now), work.endpoints(now), work.certificates(now), work.second_factors(),
             work.quarantine(),
         )  # fmt: skip
         findings += [finding for check in of_the_data for finding in _found(check)]

@@ -15,6 +15,7 @@ from retrycontract.config.data_folder import none_in
 from retrycontract.management.demo import OPERATOR as FIRST_OPERATOR
 from retrycontract.management.doctor import Finding, fail, ok, warn
 from retrycontract.management.doctor.surroundings import LOCAL, patches
+from retrycontract.store.clock import shared_now
 from retrycontract.store.history import is_left_open, missing_guards
 from retrycontract.store.models import Call, Event
 from retrycontract.usecases.people.admit import with_a_way_in
@@ -86,11 +87,7 @@ def clock(now: datetime) -> Iterator[Finding]:
     """Compare our clock with the database's, and with what was written last."""
     # Of the last ones together: after a jump the very last one is right again.
     newest = max(Event.objects.order_by("-pk").values_list("at", flat=True)[:LAST_EVENTS], default=None)
-    apart = timedelta()
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT clock_timestamp()")
-            apart = abs(cursor.fetchone()[0] - now)
+    apart = abs(shared_now() - now) if connection.vendor == "postgresql" else timedelta()
     if apart > SKEW:
         yield fail("clock", f"The database's clock is {apart.total_seconds():.0f} s away from ours: run NTP on both.")
     elif newest is not None and newest > now + FUTURE:

@@ -17,6 +17,7 @@ from retrycontract.contract.schemas.tool_lists import slip_in
 from retrycontract.delivery.courier import PinnedConnection, within
 from retrycontract.management.doctor import Finding, fail, ok, warn
 from retrycontract.management.doctor.surroundings import patches
+from retrycontract.store.clock import shared_now
 from retrycontract.store.models import (
     Attempt,
     Channel,
@@ -56,7 +57,7 @@ def queue(now: datetime) -> Iterator[Finding]:
     elif now - oldest > limit:
         waiting = Attempt.objects.waiting().count()
         advice = "no worker works. Start 'retrycontract up', or the worker"
-        if _redis_url() and (alive := WorkerBeat.objects.alive(now).count()):
+        if _redis_url() and (alive := WorkerBeat.objects.alive(shared_now()).count()):
             many = f"{alive} workers are alive"
             advice = f"{many} and cannot keep up, or take nothing. Start more, and look at their logs"
         yield fail(
@@ -117,11 +118,11 @@ def quarantine() -> Iterator[Finding]:
         yield warn("quarantine", f"Checks of {shown} crashed or took too long: look at the schema, then release it.")
 
 
-def workers(now: datetime) -> Iterator[Finding]:
+def workers() -> Iterator[Finding]:
     """Look for signs of life, where workers of their own are used."""
     if not _redis_url():
         return
-    if alive := WorkerBeat.objects.alive(now).count():
+    if alive := WorkerBeat.objects.alive(shared_now()).count():
         yield ok("workers", f"{alive} gave a sign of life lately.")
     else:
         yield fail("workers", "None gave a sign of life lately: start 'retrycontract worker'.")
