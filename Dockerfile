@@ -2,7 +2,7 @@
 FROM python:3.11.15-slim-trixie
 
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
-    PYTHONPATH=/srv/retrycontract RETRYCONTRACT_DATA_DIR=/srv/data
+    PYTHONPATH=/srv/retrycontract RETRYCONTRACT_DATA_DIR=/srv/data RETRYCONTRACT_STATIC_DIR=/srv/static
 
 WORKDIR /srv/retrycontract
 RUN groupadd --system --gid 10001 retrycontract && \
@@ -18,7 +18,8 @@ COPY worker worker
 COPY --chmod=755 packaging/retrycontract.sh /usr/local/bin/retrycontract
 # A checkout whose files only their owner may read (umask 077) makes the same image.
 RUN chmod -R u=rwX,go=rX .
-# The files of the pages belong to the image; with keys of its own this step leaves none behind.
+# The files of the pages belong to the image, and not to a volume that outlives it; with keys of its own this step
+# leaves none behind.
 RUN RETRYCONTRACT_SECRET_KEY=of-the-build-alone-0123456789abcdef \
     RETRYCONTRACT_ENCRYPTION_KEYS="$(python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())')" \
     retrycontract collectstatic

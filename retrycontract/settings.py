@@ -133,7 +133,7 @@ DEFAULT_FROM_EMAIL = SERVER_EMAIL = RETRYCONTRACT.email_from
 DATA_UPLOAD_MAX_MEMORY_SIZE = RETRYCONTRACT.max_body_bytes
 STATIC_URL = "static/"
 WHITENOISE_ALLOW_ALL_ORIGINS = False  # our pages alone use our files
-STATIC_ROOT = RETRYCONTRACT.data_dir / "static"
+STATIC_ROOT = Path(RETRYCONTRACT.static_dir) if RETRYCONTRACT.static_dir else RETRYCONTRACT.data_dir / "static"
 # Lines of the inbox that were drawn before, 1 to 2 kB each.
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 1000}}}
 STORAGES = {

@@ -44,6 +44,11 @@ class ServiceSettings(LoginSettings, DeliverySettings):
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True, allow_inf_nan=False)
 
     data_dir: Path = Field(Path("data"), description="Folder of the database, the keys and the first password.")
+    static_dir: str = Field(
+        "",
+        description="Folder of the pages' files, which are collected once for each version; in the data folder unless "
+        "given.",
+    )
     debug: bool = Field(False, description="Show tracebacks in the browser; never in production.")
     allowed_hosts: Parts = Field(
         ["127.0.0.1", "localhost", "[::1]"], description="Host names that the service answers to, comma separated."
@@ -339,6 +344,8 @@ def load(environ: dict[str, str]) -> ServiceSettings:
     Keys that are not given are made once and kept in the data folder, readable by their owner only.
     """
     values, unreadable = given(environ, ServiceSettings.model_fields)
+    if not values.get("config_file", "named").strip():
+        del values["config_file"]  # the usual one, which may be missing
     faults = [*misspelt(environ), *unreadable]
     try:
         settings = ServiceSettings.model_validate(values)
@@ -348,6 +355,7 @@ def load(environ: dict[str, str]) -> ServiceSettings:
             said, name = fault["msg"].removeprefix("Value error, "), "".join(map(str, fault["loc"][:1]))
             # Of a number, the range that it may lie in.
             spare = f" (it must be {allowed})" if name and (allowed := range_of(name)) else ""
+            said = "say true or false" if fault["type"] == "bool_parsing" else said
             faults.append(f"{PREFIX}{name.upper()}: {said}{spare}" if name else said)
     if faults:
         raise WrongSettingError(faults)

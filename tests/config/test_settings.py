@@ -107,7 +107,7 @@ WRONG: list[tuple[str, str, str]] = [
     ("max_deliveries", "0", "greater than or equal to 1"),
     ("max_body_bytes", "10", "greater than or equal to 1024"),
     ("door_max_bytes", "-1", "greater than or equal to 0"),
-    ("debug", "perhaps", "boolean"),
+    ("debug", "perhaps", "say true or false"),
     ("trusted_proxies", "10.0.0.7, nginx", "an address, a network such as 10.0.0.0/8, or *"),
     ("hsts_seconds", "-1", "greater than or equal to 0"),
     ("hsts_preload", "true", "needs RETRYCONTRACT_HSTS_INCLUDE_SUBDOMAINS=true and a year"),
@@ -254,6 +254,10 @@ def test_a_provider_on_this_machine_may_be_asked_without_tls(tmp_path: Path) -> 
     assert [service.role_for(groups) for groups in ({"cn=heads"}, {"cn=heads,dc=x"})] == ["viewer", "admin"]
     assert load_with(tmp_path, oidc_roles="cn=a,dc=x=admin;").oidc_roles == ["cn=a,dc=x=admin"]
     assert load_with(tmp_path, oidc_roles="a=admin, b=viewer").role_for({"b"}) == "viewer"
+
+
+def test_a_file_whose_name_is_blank_is_none(tmp_path: Path) -> None:
+    assert load_with(tmp_path, config_file=" ").config_file == Path(".agent/config.yml")
 
 
 MISSPELT: list[tuple[str, str]] = [

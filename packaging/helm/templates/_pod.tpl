@@ -20,7 +20,6 @@
           image: {{ .Values.image.repository }}:{{ if .Values.image.tag }}{{ .Values.image.tag }}{{ else }}{{ .Chart.AppVersion }}{{ end }}
           imagePullPolicy: {{ .Values.image.pullPolicy }}
           env:
-            - {name: RETRYCONTRACT_JUDGE, value: worker}
             {{- range $name, $value := .Values.settings }}
             - {name: {{ $name }}, value: {{ toJson (print $value) }}}
             {{- end }}
