@@ -12,7 +12,7 @@ from time import process_time
 from typing import Any
 
 from retrycontract import ValueSanitizer
-from tests.contract.pathological import TEXTS, VALUES
+from tests.contract.pathological import ALL_TEXTS, VALUES
 
 MEGABYTE = 1_000_000
 Make = Callable[[int], Any]  # from about so many characters of JSON to a value
@@ -241,7 +241,7 @@ CASES: dict[str, Case] = {
 def milliseconds_per_megabyte(size: int = MEGABYTE) -> dict[str, float]:
     """Redact and preview each of the worst inputs that we know once, and give what it costs; the slowest first."""
     sanitizer = ValueSanitizer()
-    inputs: dict[str, Callable[[int], Any]] = {**TEXTS, **VALUES}
+    inputs: dict[str, Callable[[int], Any]] = {**ALL_TEXTS, **VALUES}
     costs = {name: _cost(sanitizer, make(size)) for name, make in inputs.items()}
     return dict(sorted(costs.items(), key=lambda item: -item[1]))
 

@@ -19,8 +19,8 @@ import retrycontract
 from retrycontract.contract.redaction import escapes, scan_copies, walk
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, has_redaction, visible
 from retrycontract.contract.redaction.scanner import BALANCED
-from tests.contract.pathological import TEXTS as TEXTS_OF_ANY_SIZE
-from tests.contract.pathological import UNITS, mixtures, near_misses
+from tests.contract.pathological import ALL_TEXTS as TEXTS_OF_ANY_SIZE
+from tests.contract.pathological import LATER_UNITS, UNITS, mixtures, near_misses
 from tests.contract.pathological import VALUES as VALUES_OF_ANY_SIZE
 
 SANITIZER = ValueSanitizer()
@@ -249,7 +249,7 @@ def test_no_text_takes_many_times_what_program_text_takes() -> None:
     sources = "".join(path.read_text(encoding="utf-8") for path in sorted(package.glob("contract/**/*.py")))
     ordinary = min(seconds(sources) for _ in range(3))
     patterns = (finder.pattern or finder.prefilter for finder in BALANCED._sieve._finders)
-    units = [*UNITS.values(), *mixtures(300), *near_misses(patterns, size // 10)]
+    units = [*UNITS.values(), *LATER_UNITS.values(), *mixtures(300), *near_misses(patterns, size // 10)]
     slowest = [unit for unit in units if seconds(unit) > 2.5 * ordinary]
     # Machines are shared: what is in doubt is timed again.
     ratios = {unit[:100]: min(seconds(unit) for _ in range(3)) / ordinary for unit in slowest}
