@@ -28,6 +28,7 @@ class Toolbox:
         self._judge, self._listing, self._one_at_a_time = judge, listing, anyio.Lock(fast_acquire=True)
         self._begin_anew = begin_anew
         self._tools: dict[str, dict[str, Any]] = {}
+        self._schemas: dict[str, Any] = {}  # as last declared, also of tools that have gone: they may come again
         self._unseen: dict[str, DeclaredTool] = {}
         self._unchecked: set[str] = set()
         self._changes, self._as_of = 0, -1  # the upstream's list has changed so often, and is known as of then
@@ -85,11 +86,11 @@ class Toolbox:
         """Take over what is new or changed; what is no tool is left to the client."""
         for tool in tools:
             if isinstance(tool, dict) and isinstance(tool.get("name"), str) and self._tools.get(tool["name"]) != tool:
-                before = self._tools.get(tool["name"])
-                if before is not None and before.get("inputSchema") != tool.get("inputSchema"):
-                    self._begin_anew(tool["name"])
                 self._tools[tool["name"]] = tool
                 schema, description = tool.get("inputSchema"), tool.get("description")
+                if self._schemas.get(tool["name"], schema) != schema:
+                    self._begin_anew(tool["name"])
+                self._schemas[tool["name"]] = schema
                 self._unseen[tool["name"]] = DeclaredTool(
                     tool["name"],
                     description if isinstance(description, str) else "",

@@ -136,10 +136,16 @@ def test_a_hint_is_given_to_the_model_whose_next_attempt_counts_on(behind: Calla
     behind(story)
 
 
-def test_an_attempt_at_a_tool_that_has_changed_is_judged_as_it_is_now(behind: Callable[..., str]) -> None:
+@pytest.mark.parametrize("is_gone_meanwhile", [False, True])
+def test_an_attempt_at_a_tool_that_has_changed_is_judged_as_it_is_now(
+    behind: Callable[..., str], is_gone_meanwhile: bool
+) -> None:
     async def story(client: Client) -> None:
         await client.call_tool("grow", {})
         assert "/number (VAL-002)" in text_of(await client.call_tool("grown", {"number": "x"}))
+        if is_gone_meanwhile:
+            await client.call_tool("grow", {"gone": True})
+            await client.list_tools()
         await client.call_tool("grow", {"needs": "text"})
         assert "/text (VAL-002)" in text_of(await client.call_tool("grown", {"text": 1}))
         assert text_of(await client.call_tool("grown", {"text": "a"})) == '{"grown": {"text": "a"}}'

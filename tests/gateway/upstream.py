@@ -52,7 +52,9 @@ TOOLS = [
     types.Tool(
         name="confirm", description="Wants its user to say yes first (stateless protocol).", input_schema=NUMBER
     ),
-    types.Tool(name="grow", description="Adds a tool, or changes it, and says so.", input_schema=ANYTHING),
+    types.Tool(
+        name="grow", description="Adds a tool, changes it or takes it away, and says so.", input_schema=ANYTHING
+    ),
 ]
 
 
@@ -102,7 +104,8 @@ async def call_tool(
                 input_requests={"sure": types.ElicitRequest(params=question)}, request_state="asked"
             )
         case "grow":
-            TOOLS[:] = [*(tool for tool in TOOLS if tool.name != "grown"), grown(arguments.get("needs"))]
+            TOOLS[:] = [tool for tool in TOOLS if tool.name != "grown"]
+            TOOLS.extend([] if arguments.get("gone") else [grown(arguments.get("needs"))])
             await context.session.send_tool_list_changed()
     return text({params.name: arguments})
 
