@@ -67,14 +67,14 @@ class Readiness:
         }
 
 
-def _write(now: datetime, least_room: int) -> bool:
+def _write(least_room: int) -> bool:
     """Write one small row, for a database on a full disk still reads well; False when it is not taken."""
     try:
         if not has_room(least_room):
             outage.takes_no_writes(REASONS["SQLITE_FULL"])
             return False
         with write_transaction():
-            WorkerBeat.objects.probe(now)
+            WorkerBeat.objects.probe(shared_now())
     except (DatabaseError, OSError) as error:
         outage.failed(error, "The database took no row of a probe")
         return False
@@ -84,7 +84,7 @@ def _write(now: datetime, least_room: int) -> bool:
 def look(*, now: datetime, least_room: int = LEAST_ROOM) -> Readiness:
     """Look at the database, its disk, the doorbell and the workers; leaves no connection open."""
     try:
-        is_writable = _write(now, least_room)
+        is_writable = _write(least_room)
         oldest = Attempt.objects.waiting().order_by("pk").values_list("submitted_at", flat=True).first()
         workers = WorkerBeat.objects.alive(shared_now()).count()
     except DatabaseError as error:

@@ -48,5 +48,9 @@ def test_a_worker_whose_clock_is_wrong_ends_nothing_before_its_time(tmp_path: Pa
             service.run_code(SWEEP)
             assert agent.send("GET", "/calls").body["calls"] == before
             assert service.send("GET", "/readyz").body["workers"] == 2  # the one that swept gave a sign of life
+            service.web_processes[0].terminate()
+            service.web_processes[0].wait()
+            service.restart_web(0)  # whose clock is wrong as well
+            assert service.send("GET", "/readyz").body["workers"] == 2
         finally:
             service.stop()

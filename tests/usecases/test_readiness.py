@@ -60,6 +60,11 @@ def test_what_is_missing_degrades_the_service(
     assert look(now=NOW).status == status
 
 
+def test_the_row_of_a_probe_whose_clock_is_ahead_is_no_worker(settings: Settings) -> None:
+    configure(settings, judge="worker", doorbell=SILENT)
+    assert look(now=NOW + timedelta(days=1)).workers == 0
+
+
 def test_the_age_of_the_oldest_waiting_attempt_is_told(settings: Settings) -> None:
     configure(settings, judge="worker", doorbell=SILENT)
     queued(61)

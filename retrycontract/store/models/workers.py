@@ -37,7 +37,7 @@ class WorkerBeatQuerySet(models.QuerySet["WorkerBeat"]):
 
     def alive(self, now: datetime) -> WorkerBeatQuerySet:
         """Keep the workers that were heard of lately."""
-        return self.filter(beat_at__gt=now - ALIVE_FOR)
+        return self.filter(beat_at__gt=now - ALIVE_FOR).exclude(name=PROBE)
 
 
 class WorkerBeat(models.Model):
