@@ -17,9 +17,8 @@ from retrycontract.mcp.connection import Receiver, ServerConnection
 from retrycontract.mcp.json_places import items_at, replaced
 from retrycontract.mcp.member import CHANGED, ServerMember
 from retrycontract.mcp.messages import Message
-from retrycontract.mcp.toolbox import own_id
+from retrycontract.mcp.toolbox import BETWEEN, STANDS_IN, own_id, stand_in
 
-BETWEEN: Final = "__"
 START_SECONDS = 30.0  # for the slowest server: what it offers then is announced when it comes
 LIST_SECONDS = 5.0  # for the slowest server that is there: what it last listed stands for it meanwhile
 MAX_PAGES = 100
@@ -276,7 +275,9 @@ class ServerGroup:
 
 def _unavailable(name: str, why: str) -> dict[str, Any]:
     told = f"The MCP server {name!r} is not there: {why}."
-    return {"name": f"{name}{BETWEEN}unavailable", "description": told, "inputSchema": {"type": "object"}}
+    return {
+        "name": stand_in(name), "description": told, "inputSchema": {"type": "object"}, "_meta": {STANDS_IN: True},
+    }  # fmt: skip
 
 
 def _unite(into: dict[str, Any], more: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import anyio
 
@@ -16,6 +16,8 @@ from retrycontract.mcp import messages
 from retrycontract.mcp.messages import Message
 
 NO_SCHEMA = {"type": "object"}  # the protocol demands a schema; a server that sends none accepts anything
+BETWEEN: Final = "__"  # stands between the name of one of several servers and what that calls its tool
+STANDS_IN: Final = "retrycontract/unavailable"  # in `_meta` of what is no tool of a server, but says that it has none
 
 logger = logging.getLogger("retrycontract.mcp")
 
@@ -49,10 +51,15 @@ class Toolbox:
                 for unjudged, why in refused.items():
                     logger.warning("Tool %r is passed on unchecked, its schema cannot be judged: %s", unjudged, why)
                     self._unchecked.add(unjudged)
+            absent = self._tools.get(stand_in(name), {})
+            # No mistake of the model's: its server may have the tool.
+            if _stands_in(absent) and self._tools.get(name, absent) is absent:
+                raise NoVerdictError(str(absent.get("description")))
 
     def is_shown(self, name: str) -> bool:
         """Tell whether nothing has to be looked up: the judge has seen what the upstream lists."""
-        return self._as_of == self._changes and not self._unseen and name in self._tools
+        is_known = name in self._tools and not _stands_in(self._tools[name])
+        return self._as_of == self._changes and not self._unseen and is_known
 
     def is_unchecked(self, name: str) -> bool:
         """Tell whether a tool's schema was refused."""
@@ -87,6 +94,8 @@ class Toolbox:
         for tool in tools:
             if isinstance(tool, dict) and isinstance(tool.get("name"), str) and self._tools.get(tool["name"]) != tool:
                 self._tools[tool["name"]] = tool
+                if _stands_in(tool):
+                    continue
                 schema, description = tool.get("inputSchema"), tool.get("description")
                 if self._schemas.get(tool["name"], schema) != schema:
                     self._begin_anew(tool["name"])
@@ -96,6 +105,16 @@ class Toolbox:
                     description if isinstance(description, str) else "",
                     NO_SCHEMA if schema is None else schema,
                 )
+
+
+def stand_in(name: str) -> str:
+    """Name what stands in a list in the place of the tools of one of several servers, while that is not there."""
+    return f"{name.partition(BETWEEN)[0]}{BETWEEN}unavailable"
+
+
+def _stands_in(tool: Mapping[str, Any]) -> bool:
+    meta = tool.get("_meta")
+    return isinstance(meta, dict) and meta.get(STANDS_IN) is True
 
 
 PAGE_SECONDS = 30.0  # for one page of the upstream's tools

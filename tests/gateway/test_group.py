@@ -153,6 +153,14 @@ def test_a_server_that_does_not_list_its_tools_leaves_the_others_checked(tmp_pat
         names = {tool["name"]: tool.get("description") for tool in tools}
         assert names["mute__unavailable"] == "The MCP server 'mute' is not there: it has not listed its tools."
         assert "good__text" in names
+        # Whether the server has such a tool nobody knows: that is no mistake of the model's, and not counted.
+        for number, name in enumerate(("mute__text", "mute__text", "mute__text", "mute__text", "mute__unavailable"), 10):
+            refused = session.send(call(number, name))[1]
+            assert b"could not be checked: The MCP server 'mute' is not there: it has not listed its tools." in refused
+            assert b"Nothing was executed." in refused
+        unknown = session.send(call(20, "good__txt"))[1]
+        assert b"VAL-015" in unknown
+        assert b"unavailable" not in unknown, "what stands in the place of tools is none"
         silent.unlink()
         while b"mute__text" not in session.send(request(3, "tools/list"))[1]:
             time.sleep(0.05)
