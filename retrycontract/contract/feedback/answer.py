@@ -24,6 +24,7 @@ from retrycontract.contract.lifecycle import Budget, Move, Status
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.thoughts import without_thoughts
+from retrycontract.contract.redaction.echoes import Echoes
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle
 from retrycontract.contract.redaction.scanner import remembering
 from retrycontract.contract.tool import CompiledTool
@@ -62,7 +63,25 @@ def examine_and_redact(
         callback_error=callback_error, said=said,
     )  # fmt: skip
     kept = redacted_output(findings, output, tool, sanitizer)
-    return Examined(findings, kept, hides=not findings.is_parsed or kept != findings.parsed)
+    hides = not findings.is_parsed or kept != findings.parsed
+    if hides and findings.errors:
+        value = findings.parsed if findings.is_parsed else output
+        if echoes := sanitizer.echoes_of(value, marked=_marked(value, tool)):
+            findings = replace(findings, errors=tuple(_without(echoes, error) for error in findings.errors))
+    return Examined(findings, kept, hides=hides)
+
+
+def _without(echoes: Echoes, error: ValidationError) -> ValidationError:
+    """Hide in an error of one place of an output what another place tells to be secret."""
+    def hidden(text: str | None) -> str | None:
+        return text and echoes.hidden_in(text)
+
+    written = json.dumps(error.patch)  # which would bring the mark into the arguments
+    return replace(
+        error, message=echoes.hidden_in(error.message), expected_value=hidden(error.expected_value),
+        actual_value=hidden(error.actual_value), hint=hidden(error.hint),
+        patch=error.patch if echoes.hidden_in(written) == written else (),
+    )  # fmt: skip
 
 
 @remembering()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -33,6 +34,15 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 _ZWJ, _ZWNJ, _EMOJI_STYLE, _KEYCAP = "\u200d", "\u200c", "\ufe0f", "\u20e3"
 _VIRAMA = 9  # the combining class of what mutes the vowel of an Indic consonant
 _JOINERS = frozenset({_ZWJ, _ZWNJ, _EMOJI_STYLE})
+
+
+@dataclass(slots=True)
+class Cut:
+    """Hold the shown part of a container: pairs of key (or nothing) and value, and the number there are in all."""
+
+    is_object: bool
+    total: int
+    entries: list[tuple[str, Any]]
 
 
 class _Escapes(dict[int, str]):

@@ -9,10 +9,12 @@ from typing import Any
 
 from retrycontract.contract import pointers
 from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.redaction.echoes import Echoes
 from retrycontract.contract.redaction.field_names import judge
 from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN, strings_in
 from retrycontract.contract.redaction.previews import (
     ELLIPSIS,
+    Cut,
     elide_middle,
     fit,
     quote,
@@ -22,7 +24,7 @@ from retrycontract.contract.redaction.previews import (
 )
 from retrycontract.contract.redaction.scanner import BALANCED, STRICT, Scanner
 from retrycontract.contract.redaction.schema_marks import HIDDEN, SchemaMarks
-from retrycontract.contract.redaction.walk import LONGEST_CACHED, Cut, Redactor
+from retrycontract.contract.redaction.walk import LONGEST_CACHED, Redactor
 
 __all__ = ["ValueSanitizer", "elide_middle", "has_redaction", "visible"]
 
@@ -76,6 +78,12 @@ class ValueSanitizer:
             return self._strings.redact_string(value, field_path)
         return self._redactor(marked).redact(value, field_path)
 
+    def echoes_of(self, value: Any, *, marked: Collection[str] = ()) -> Echoes:
+        """Give the secrets of a JSON value, or of a text, that must not stand in what is said of it either."""
+        redactor = self._redactor(marked)
+        redactor.redact(value, "")
+        return redactor.echoes
+
     def preview(self, value: Any, field_path: str = "", *, marked: Collection[str] = ()) -> str:
         """Show a value on one line: redacted, paths relative, shortened, every character visible."""
         if type(value) is str and not marked:
@@ -91,7 +99,7 @@ class ValueSanitizer:
         """Replace the secrets in free text and leave everything else as it is."""
         for value in self._hidden:
             text = text.replace(value, HIDDEN)
-        return self._scanner.redact(text) if self._configuration.redact_secrets else text
+        return self._strings.redact_string(text, "")
 
     def redact_ends(self, text: str, most: int, margin: int = MARGIN) -> str:
         """Replace the secrets in free text and shorten it in the middle, of which no more is read than is needed."""

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from functools import partial
 from itertools import accumulate, chain, pairwise
 from operator import itemgetter
+from typing import NamedTuple, TypeAlias
 
 from retrycontract.contract.redaction import (
     assignments,
@@ -29,6 +30,7 @@ from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
 from retrycontract.contract.redaction.blocks import MANIFESTS, PRIVATE_KEYS, without_public_blocks
 from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA, WORD_LIKE
 from retrycontract.contract.redaction.detectors import Finder, Head, bounded, merge
+from retrycontract.contract.redaction.echoes import Echoes
 from retrycontract.contract.redaction.escapes import APART, ESCAPE, REACH, Surroundings, near_escapes
 from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN
 from retrycontract.contract.redaction.listed_words import LISTED_COMMAND, find_listed_words
@@ -71,7 +73,8 @@ _READERS = (assignments, pairs, neighbours, sentences, file_forms, surroundings,
 CONTEXT = (*(finder for each in _READERS for finder in each.FINDERS), *commands.COMMAND_FINDERS, MANIFESTS)
 
 # By scanner, text, and whether what is merely random goes, too: how the longer texts of one check were redacted.
-_REMEMBERED: ContextVar[dict[tuple[Scanner, str, bool], str] | None] = ContextVar("remembered", default=None)
+_Remembered: TypeAlias = "dict[tuple[Scanner, str, bool], tuple[str, Echoes]] | None"
+_REMEMBERED: ContextVar[_Remembered] = ContextVar("remembered", default=None)
 
 
 @contextmanager
@@ -85,6 +88,13 @@ def remembering() -> Iterator[None]:
         yield
     finally:
         _REMEMBERED.reset(token)
+
+
+class _Scope(NamedTuple):
+    """Say for one text which finders look, the first so many or all of them, and where what they find is kept."""
+
+    most: int | None
+    echoes: Echoes
 
 
 class Scanner:
@@ -120,27 +130,34 @@ class Scanner:
         copies = [without_public_blocks(folded_copy(text).text) for text in asked]
         return dict(zip(asked, self._sieve.places_for_each(copies), strict=True))
 
-    def redact(self, text: str, *, generic: bool = True, places: list[int] | None = None) -> str:
+    def redact(
+        self, text: str, *, generic: bool = True, places: list[int] | None = None, echoes: Echoes | None = None
+    ) -> str:
         """Replace every secret in the text by its mark; `generic=False` lets merely random tokens stand.
 
-        `places` is what `places_of` says of the text, where it was asked.
+        `places` is what `places_of` says of the text, where it was asked; `echoes` gets what was found.
         """
-        if len(text) < SHORTEST or text in self._harmless:
+        if len(text) < SHORTEST or text in self._harmless or places == []:
             return text
-        if len(text) <= LONGEST_KNOWN or (remembered := _REMEMBERED.get()) is None:
-            return self._search(text, generic=generic, places=places)
+        remembered = None if len(text) <= LONGEST_KNOWN else _REMEMBERED.get()
         key = self, text, generic
-        if key not in remembered:
-            remembered[key] = self._search(text, generic=generic, places=places)
-        return remembered[key]
+        if remembered is None or (known := remembered.get(key)) is None:
+            found = Echoes()
+            known = self._search(text, generic=generic, places=places, echoes=found), found
+            if remembered is not None:
+                remembered[key] = known
+        redacted, found = known
+        if echoes is not None:
+            echoes.update(found)
+        return redacted
 
-    def _search(self, text: str, *, generic: bool, places: list[int] | None) -> str:
-        most = None if generic or self.strict else self._named
+    def _search(self, text: str, *, generic: bool, places: list[int] | None, echoes: Echoes) -> str:
+        scope = _Scope(None if generic or self.strict else self._named, echoes)
         if MARK in text:
-            redacted = self._look_between(most, text, set(), whole=True)
+            redacted = self._look_between(scope, text, set(), whole=True)
         else:
-            redacted = text if places == [] else self._redacted(most, text, places)
-        if most is None and redacted == text and len(text) <= LONGEST_KNOWN:
+            redacted = self._redacted(scope, text, places)
+        if scope.most is None and redacted == text and len(text) <= LONGEST_KNOWN:
             if len(self._harmless) >= MOST_KNOWN:
                 self._harmless.clear()
             self._harmless.add(text)
@@ -148,10 +165,11 @@ class Scanner:
         for _ in range(MOST_LOOKS - 1):
             if redacted == text:
                 break
-            text, redacted = redacted, self._look_between(most, redacted, clean, whole=len(redacted) <= LONG)
+            redacted = echoes.hidden_in(redacted)
+            text, redacted = redacted, self._look_between(scope, redacted, clean, whole=len(redacted) <= LONG)
         return redacted
 
-    def _look_between(self, most: int | None, text: str, clean: set[str], *, whole: bool) -> str:
+    def _look_between(self, scope: _Scope, text: str, clean: set[str], *, whole: bool) -> str:
         """Redact what stands between the marks: the words of one, such as API_KEY, read like the name of a secret.
 
         Stretches are looked at `whole` or, where only their ends have changed, near these; in which nothing was found
@@ -168,7 +186,7 @@ class Scanner:
                 near = piece if len(piece) >= SHORTEST and alike[piece][0] == number else ""
             if near and near not in clean:
                 asked[number] = near
-        redacted = self._redacted_apart(most, pieces, asked)
+        redacted = self._redacted_apart(scope, pieces, asked)
         clean.update(near for number, near in asked.items() if redacted.get(number, pieces[number]) == pieces[number])
         for first, *others in alike.values():
             redacted |= dict.fromkeys(others, redacted.get(first, pieces[first]))
@@ -176,7 +194,7 @@ class Scanner:
         looked = (redacted.get(number, piece) for number, piece in enumerate(pieces))
         return "".join(chain.from_iterable(zip(looked, [*between, ""], strict=True)))
 
-    def _redacted_apart(self, most: int | None, pieces: list[str], asked: dict[int, str]) -> dict[int, str]:
+    def _redacted_apart(self, scope: _Scope, pieces: list[str], asked: dict[int, str]) -> dict[int, str]:
         """Give redacted what holds something of the stretches of which something is asked: all of one, or its ends.
 
         All are looked at in one go. What reaches over several, as an open quote makes it, or is found near the ends of
@@ -184,7 +202,7 @@ class Scanner:
         """
         numbers, ends = [*asked], [*accumulate(len(near) + len(APART) for near in asked.values())]
         found, doubtful = dict[int, list[SecretSpan]](), dict[int, None]()
-        for start, end, mark in self._spans(most, APART.join(asked.values())):
+        for start, end, mark in self._spans(scope.most, APART.join(asked.values())):
             first, last = bisect_right(ends, start), min(bisect_right(ends, end - 1), len(ends) - 1)
             number = numbers[first]
             begin = ends[first] - len(APART) - len(asked[number])
@@ -193,30 +211,32 @@ class Scanner:
             else:
                 doubtful |= dict.fromkeys(numbers[first : last + 1])
         redacted = {
-            number: _marked(pieces[number], iter(spans)) for number, spans in found.items() if number not in doubtful
-        }
+            number: _marked(pieces[number], iter(spans), scope.echoes)
+            for number, spans in found.items() if number not in doubtful
+        }  # fmt: skip
         for looked, number in enumerate(sorted(doubtful)):
             piece, near = pieces[number], asked[number]
             if near is not piece:
-                if self._redacted(most, near) == near:
+                if self._redacted(scope, near) == near:
                     continue
-                if (shortly := self._with_ends_redacted(most, piece)) is not None:
+                if (shortly := self._with_ends_redacted(scope, piece)) is not None:
                     redacted[number] = shortly
                     continue
             # Nothing has so many of these that was no dump of secrets before.
-            redacted[number] = self._redacted(most, piece) if looked < MOST_DOUBTFUL else f"{MARK}SECRET]"
+            redacted[number] = self._redacted(scope, piece) if looked < MOST_DOUBTFUL else f"{MARK}SECRET]"
         return redacted
 
-    def _with_ends_redacted(self, most: int | None, piece: str) -> str | None:
+    def _with_ends_redacted(self, scope: _Scope, piece: str) -> str | None:
         """Redact what begins or ends near the ends of a long stretch; None where that is not all by itself."""
         if len(piece) <= 2 * WIDE:
             return None
         first, last = piece[:WIDE], piece[-WIDE:]
-        heads = [span for span in self._spans(most, first) if span.start <= REACH]
-        tails = [span for span in self._spans(most, last) if span.end >= WIDE - REACH]
+        heads = [span for span in self._spans(scope.most, first) if span.start <= REACH]
+        tails = [span for span in self._spans(scope.most, last) if span.end >= WIDE - REACH]
         if any(span.end >= WIDE for span in heads) or any(span.start <= 0 for span in tails):
             return None
-        return f"{_marked(first, iter(heads))}{piece[WIDE:-WIDE]}{_marked(last, iter(tails))}"
+        middle = piece[WIDE:-WIDE]
+        return f"{_marked(first, iter(heads), scope.echoes)}{middle}{_marked(last, iter(tails), scope.echoes)}"
 
     def redact_word(self, text: str) -> str:
         """Redact an identifier or a word of a schema, a pattern also as the text that it stands for."""
@@ -292,8 +312,8 @@ class Scanner:
         decoded = decoded_whole(encoded)
         return next((span.mark for span in self._find(ascii_copy(decoded), self._inside)), None) if decoded else None
 
-    def _redacted(self, most: int | None, text: str, places: list[int] | None = None) -> str:
-        return _marked(text, self._spans(most, text, places))
+    def _redacted(self, scope: _Scope, text: str, places: list[int] | None = None) -> str:
+        return _marked(text, self._spans(scope.most, text, places), scope.echoes)
 
     def _spans(self, most: int | None, text: str, places: list[int] | None = None) -> Iterator[SecretSpan]:
         if len(text) < SHORTEST:
@@ -314,13 +334,15 @@ def _is_within(known: list[SecretSpan], place: tuple[int, int] | None) -> bool:
     return place[1] <= known[before - 1].end
 
 
-def _marked(text: str, spans: Iterator[SecretSpan]) -> str:
+def _marked(text: str, spans: Iterator[SecretSpan], echoes: Echoes | None = None) -> str:
     """Put marks in the place of the spans."""
     pieces: list[str] = []
     position = 0
     for span in merge(spans):
         pieces += (text[position : span.start], f"{MARK}{span.mark}]")
         position = span.end
+        if echoes is not None:
+            echoes.add(text[span.start : span.end], span.mark)
     return "".join([*pieces, text[position:]]) if pieces else text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -9,9 +10,10 @@ from itertools import islice
 from typing import Any
 
 from retrycontract.contract import pointers
+from retrycontract.contract.redaction.arguments import flagged, is_arguments, program_of, shown_name
 from retrycontract.contract.redaction.blocks import KeyLines
-from retrycontract.contract.redaction.commands import has_password
 from retrycontract.contract.redaction.credentials import is_card_number
+from retrycontract.contract.redaction.echoes import Echoes
 from retrycontract.contract.redaction.field_names import is_telling_key, judge, word_set
 from retrycontract.contract.redaction.foreign import (
     MARK,
@@ -27,60 +29,13 @@ from retrycontract.contract.redaction.labels import is_key_of
 from retrycontract.contract.redaction.lines import redacted_lines
 from retrycontract.contract.redaction.listed_words import MOST_ARGUMENTS, redacted_tail, redacted_words
 from retrycontract.contract.redaction.literals import Literal, is_of_package, speaks_of_secret
-from retrycontract.contract.redaction.members import headed_columns, paired_values, spellings_of
-from retrycontract.contract.redaction.scanner import BALANCED, FEW_ASKED, Scanner
+from retrycontract.contract.redaction.members import headed_columns, paired_values
+from retrycontract.contract.redaction.previews import Cut
+from retrycontract.contract.redaction.scanner import FEW_ASKED, Scanner
 
-# A program and its arguments, as the configurations of MCP servers, containers and editors have them.
-_PROGRAMS = ("entrypoint", "command", "cmd", "program", "executable", "exec", "binary")
-_ARGUMENTS = frozenset({"args", "arguments", "argv", "params", "parameters", "command", "cmd"})
-_SPELLINGS = frozenset(spelling for name in _PROGRAMS for spelling in spellings_of(name))
-LONGEST_PROGRAM = 500
-# The flags of curl that take `user:password`.
-_USER_FLAGS = ("-u", "--user", "--proxy-user")
-_DASHES = str.maketrans("", "", "-_.")
-# A longer text describes; it does not name.
-LONGEST_NAMING = 120
-
-
-def _shown(name: Any) -> str:
-    """Give a name as its redaction shows it, without the marks; nothing for what is no name."""
-    text = as_json(name)
-    shown = without_marks(BALANCED.redact(text)) if type(text) is str else ""
-    return shown if len(shown) <= LONGEST_NAMING else ""
-
-
-def program_of(members: dict[Any, Any]) -> tuple[str, str]:
-    """Give the member that names a program, and its words; nothing where no other member may hold its arguments."""
-    if _SPELLINGS.isdisjoint(dict.keys(members)):
-        return "", ""
-    spellings = (spelling for name in _PROGRAMS for spelling in spellings_of(name))
-    key = next((key for key in spellings if key in members), "")
-    # Docker writes `Cmd` and `Args`.
-    if not key or not any(is_arguments(name) for name in dict.keys(members) if name != key):
-        return "", ""
-    words = dict.get(members, key)
-    if issubclass(type(words), (list, tuple)):
-        words = " ".join(word for word in items_of(words)[:MOST_ARGUMENTS] if type(word) is str)
-    return (key, words[:LONGEST_PROGRAM]) if type(words) is str else ("", "")
-
-
-def is_arguments(name: Any) -> bool:
-    """Say whether a member of that name may hold what a program is given."""
-    return type(name) is str and name.casefold() in _ARGUMENTS
-
-
-def flagged(before: Any, item: Any, *, alone: bool) -> str | None:
-    """Give the mark of an item that the one before calls secret; `alone` the two are all there is."""
-    if type(before) is str and type(item) is str and not item.startswith("-"):
-        if before in _USER_FLAGS:
-            return "PASSWORD" if has_password(item) else None
-        if before.startswith("-"):
-            return judge(before).mark if before.translate(_DASHES).isalnum() and len(before) <= LONGEST_NAMING else None
-        name = _shown(before) if alone else ""
-        return judge(name).mark if name and name.count(" ") < 3 and Literal.whole(item).telling else None
-    return None
-
-
+# Behind so many strings that held a secret each a value is a dump of secrets: what else may hold one goes whole.
+MOST_TELLING = 2_000
+LONGEST_READ = 10_000  # characters of JSON in a string that is read as a value, too
 # What a bounded walk shows: twelve keys, the first three items and the last, three levels.
 SHOWN_KEYS, SHOWN_ITEMS, SHOWN_LEVELS = 12, 3, 3
 CIRCULAR = "[circular]"
@@ -167,15 +122,6 @@ _slot_of = lru_cache(maxsize=1024)(_named_slot)
 
 
 @dataclass(slots=True)
-class Cut:
-    """Hold the shown part of a container: pairs of key (or nothing) and value, and the number there are in all."""
-
-    is_object: bool
-    total: int
-    entries: list[tuple[str, Any]]
-
-
-@dataclass(slots=True)
 class _Frame:
     """Hold a container on the way: what is still to come of it, and its new form."""
 
@@ -212,6 +158,7 @@ class Redactor:
         self._marked = frozenset(marked) if secrets else frozenset()
         self._lines = scanner.redact if secrets else None
         self._places: dict[str, list[int]] = {}
+        self.echoes, self._left = Echoes(), MOST_TELLING
 
     def redact(self, value: Any, field_path: str) -> Any:
         """Give the value without its secrets; a bounded walk gives a `Cut` in place of each container."""
@@ -224,11 +171,11 @@ class Redactor:
         result = self._convert(value, slot)
         while self._frames:
             self._fill(self._frames[-1])
-        return result
+        return self.echoes.hide_in(result, self._scanner.redact)
 
     def redact_string(self, text: str, field_path: str) -> str:
         """Give a string without its secrets; keeps no state, so that one redactor serves all threads."""
-        return self._text(text, self._outer_slot(field_path))
+        return self._text(text, self._outer_slot(field_path), Echoes())
 
     def _fill(self, frame: _Frame) -> None:
         """Convert the frame's children up to the first container, which goes first, or to the end."""
@@ -257,8 +204,7 @@ class Redactor:
     def _convert(self, value: Any, slot: Slot) -> Any:
         kind = type(value)
         if kind is str:
-            is_of_key = self._secrets and self._key_lines.holds(value)
-            return f"{MARK}PRIVATE_KEY]" if is_of_key else self._text(value, slot)
+            return self._string(value, slot)
         if value is None or kind is bool:
             return f"{MARK}SENSITIVE]" if slot.whole and value is not None else value
         # By the base class, as everywhere here: numbers of a subclass may bring arithmetic of their own.
@@ -270,7 +216,17 @@ class Redactor:
             return float.__add__(value, -0.0)  # which keeps the sign of a zero
         if issubclass(kind, (dict, list, tuple, set, frozenset)):
             return self._container(value, kind, slot)
-        return self._text(plain_text(value), slot)
+        return self._text(plain_text(value), slot, self.echoes)
+
+    def _string(self, text: str, slot: Slot) -> str:
+        if self._secrets and self._key_lines.holds(text):
+            return f"{MARK}PRIVATE_KEY]"
+        may_tell = bool(self._places.get(text))
+        if may_tell and self._left <= 0:
+            return f"{MARK}SECRET]"
+        shown = self._text(text, slot, self.echoes)
+        self._left -= may_tell and shown != text
+        return shown
 
     def _container(self, value: Any, kind: type, slot: Slot) -> Any:
         """Make the container's new form and queue its children; below the deepest shown level there are none."""
@@ -294,7 +250,7 @@ class Redactor:
         return result
 
     def _members(self, value: dict[Any, Any], slot: Slot) -> Iterator[tuple[str, Any, Slot]]:
-        paired = paired_values(value, _shown) if self._secrets else {}
+        paired = paired_values(value, shown_name) if self._secrets else {}
         program_key, program = program_of(value) if self._secrets else ("", "")
         members = dict.items(value)
         for key, child in islice(members, SHOWN_KEYS) if self._bounded else members:
@@ -328,6 +284,8 @@ class Redactor:
         slot = replace(slot, program="", columns=()) if slot.program or columns else slot
         for index in shown:
             child, child_slot = secret.get(index, as_json(items[index])), slot
+            if index in secret:
+                self.echoes.add(words[index], "PASSWORD")
             child = redacted_lines("", child, self._lines, bounded=self._bounded)
             if self._marked:
                 child_slot = self._with_mark(replace(slot, pointer=f"{slot.pointer}/{index}"))
@@ -348,20 +306,41 @@ class Redactor:
             return replace(slot, whole=True)
         return slot
 
-    def _text(self, text: str, slot: Slot) -> str:
+    def _text(self, text: str, slot: Slot, echoes: Echoes) -> str:
         if not self._secrets or not text:
             return text
-        if slot.whole:
-            # A mark stays as it is: redacting twice changes nothing more.
-            return text if is_mark(text) else f"{MARK}{self._scanner.whole_mark(text) or 'SENSITIVE'}]"
-        if slot.mark and _is_secret_text(text, slot.mark):
-            return text if is_mark(text) else f"{MARK}{self._scanner.whole_mark(text) or slot.mark}]"
+        # A mark stays as it is: redacting twice changes nothing more.
+        if mark := self._mark_of_whole(text, slot):
+            if is_mark(text):
+                return text
+            echoes.add(text, mark)
+            return f"{MARK}{self._scanner.whole_mark(text) or mark}]"
         if slot.program:
             text = redacted_tail(text, slot.program)
-        if slot.weak and _is_weak_secret(text, slot):
-            return f"{MARK}{self._scanner.whole_mark(text) or 'API_KEY'}]"
         generic = not (slot.identifier or slot.public)
-        return self._scanner.redact(text, generic=generic, places=self._places.get(text))
+        redacted = self._scanner.redact(text, generic=generic, places=self._places.get(text), echoes=echoes)
+        return self._read_as_value(text, echoes).hidden_in(redacted) if text[0] in "{[" else redacted
+
+    def _mark_of_whole(self, text: str, slot: Slot) -> str | None:
+        """Give the kind of secret that the whole text is, by what is known of its place."""
+        if slot.whole:
+            return "SENSITIVE"
+        if slot.mark and _is_secret_text(text, slot.mark):
+            return slot.mark
+        return "API_KEY" if slot.weak and _is_weak_secret(text, slot) else None
+
+    def _read_as_value(self, text: str, echoes: Echoes) -> Echoes:
+        """Give what a text that is JSON tells as a value: there neighbours and parents count as well."""
+        if len(text) > LONGEST_READ or text[-1] not in "}]":
+            return echoes
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return echoes
+        inner = Redactor(self._scanner, secrets=True, marked=(), bounded=False)
+        inner.redact(value, "")
+        echoes.update(inner.echoes)
+        return inner.echoes
 
     def _number(self, number: int, slot: Slot) -> Any:
         if not self._secrets:
