@@ -87,7 +87,7 @@ class Tab(StrEnum):
     def counted(self, filters: Filters, found: Sought, operator: int, now: datetime) -> TabCount:
         """Count what the tab would list, as far as a person wants to know."""
         if not filters.is_any:
-            return TabCount(UNFILTERED[self].count(operator=operator, now=now))
+            return _unfiltered(self, operator, now)
         filters = filters.bounded(are_few=self.holds_few)
         calls = filters.apply(self.calls(operator, now), now, are_all=self is Tab.ALL)
         if self.holds_few:
@@ -130,6 +130,8 @@ class Queue:
     next_page: str
     after: str = ""
     unsent: tuple[HeldAnswer, ...] = ()  # the operator's own answers that no agent got
+    waiting: TabCount = TabCount(0)  # of all that is open, whatever is filtered
+    unfiltered: TabCount = TabCount(0)  # of the tab, for a filter that nothing fits
 
     @cached_property
     def version(self) -> str:
@@ -139,6 +141,7 @@ class Queue:
         parts += [f"{call}:{claim.operator_id}" for call, claim in sorted(self.claims.items())]
         parts += [f"{call}:{snooze.until.timestamp()}" for call, snooze in sorted(self.snoozes.items())]
         parts += [f"unsent:{held.pk}" for held in self.unsent]
+        parts += [f"waiting:{bool(self.waiting.number)}"] if self.calls else [f"{self.waiting}/{self.unfiltered}"]
         counted = [str(count) for count in self.counts.values()]
         return hashlib.sha256("|".join([self.tab, *counted, self.next_page, *parts]).encode()).hexdigest()[:16]
 
@@ -166,6 +169,7 @@ class Queue:
 
 def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, after: str = "") -> Queue:
     """Read one page as an operator sees it; `after` is the `next_page` of the page before."""
+    is_filtered = filters.is_any
     found_by_text = sought(filters.q).of(filters.tool)  # once for all tabs
     if filters.agent:
         found_by_text = found_by_text.by(filters.by_agent)
@@ -184,9 +188,16 @@ def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, afte
         claims, snoozes = read_claims(listed, now), read_snoozes(listed, now)
         unsent = HeldAnswer.objects.unsent().select_related("call__agent", "operator", "escalation")
         unsent = without_long_values(unsent.filter(operator=operator), "call__agent", but=("rendered",))
-        return Queue(
-            tab, filters, counts, listed, found, claims, snoozes, next_page, after, tuple(unsent[:MOST_UNSENT])
-        )
+        shown_unsent = tuple(unsent[:MOST_UNSENT])
+    waiting = _unfiltered(Tab.OPEN, operator, now) if is_filtered else counts[Tab.OPEN]
+    unfiltered = _unfiltered(tab, operator, now) if is_filtered and not listed and tab is not Tab.OPEN else waiting
+    return Queue(
+        tab, filters, counts, listed, found, claims, snoozes, next_page, after, shown_unsent, waiting, unfiltered
+    )
+
+
+def _unfiltered(tab: Tab, operator: int, now: datetime) -> TabCount:
+    return TabCount(UNFILTERED[tab].count(operator=operator, now=now))
 
 
 def next_blocked(*, now: datetime, beside: Call | None = None) -> Call | None:

@@ -122,6 +122,44 @@ def test_a_filtered_tab_counts_what_it_lists(desk: Client) -> None:
     assert "Open 2 Mine 0 Waiting for agent 0 Answered 0 All 2" in text_of(desk.get("/?tool=deploy"))
 
 
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("/?tool=refund", "3 calls wait without them."),
+        ("/?agent=nobody", "3 calls wait without them."),
+        ("/?code=VAL-013", "3 calls wait without them."),
+        ("/?show=mine&tool=deploy", "Nothing is here without them either; 3 wait under Open."),
+        ("/?show=agent&tool=deploy", "1 call is here without them; 3 wait under Open."),
+        ("/?show=all&agent=nobody", "4 calls are here without them; 3 wait under Open."),
+    ],
+)
+def test_a_filter_that_nothing_fits_says_what_is_there_without_it_and_leaves_the_next(
+    desk: Client, address: str, said: str
+) -> None:
+    agent = make_agent()
+    for tool in ("deploy", "deploy", "book"):
+        make_blocked(agent, tool=tool)
+    make_call(agent, [{}], tool="pay")
+    page = text_of(desk.get(address))
+    assert said in page
+    assert "Take the next" in page
+
+
+def test_a_filter_of_an_empty_queue_says_that_nobody_waits(desk: Client) -> None:
+    page = text_of(desk.get("/?tool=refund"))
+    assert "Nobody waits without them either." in page
+    assert "Take the next" not in page
+    make_blocked()
+    assert "1 call waits without them." in text_of(desk.get("/?tool=refund"))
+
+
+def test_a_poll_hears_of_calls_beyond_a_filter_that_nothing_fits(desk: Client) -> None:
+    seen = re.search(r"seen=(\w+)", desk.get("/?tool=refund").content.decode())
+    assert seen
+    make_blocked()
+    assert "1 call waits" in text_of(desk.get(f"/?tool=refund&seen={seen[1]}", headers=HTMX))
+
+
 def test_the_answered_tab_says_who_how_and_whether_it_worked(desk: Client, mia: User) -> None:
     worked, failed, rejected = make_blocked(), make_blocked(), make_blocked()
     for call, text in ((worked, "Use eu-west-1."), (failed, "Use a region.")):
