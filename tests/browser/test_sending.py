@@ -178,6 +178,44 @@ def test_a_draft_for_what_needs_no_answer_any_more_is_shown_to_be_copied_until_i
     assert drafts(page) == []
 
 
+def test_words_to_a_group_that_another_answered_first_stand_until_they_are_put_away(site: Site) -> None:
+    calls = [make_blocked() for _ in range(2)]
+    page, left = site.page, site.page.locator("[data-left-over]")
+    page.goto(f"{site.url}/calls/{calls[0].public_id}/group/")
+    page.locator("#id_text").fill("An hour of <b>work</b>\nwas this")
+    leo = make_user("leo")
+    for call in calls:
+        answer(call, leo)
+    page.get_by_role("button", name="Send to all ticked").click()
+    expect(page.get_by_role("heading", name="0 calls answered, 2 not")).to_be_visible()
+    for address in ("", f"/calls/{calls[0].public_id}/group/", f"/calls/{calls[1].public_id}/"):
+        if address:
+            page.goto(site.url + address)
+        expect(left.get_by_text("Your words were not sent")).to_be_visible()
+        expect(left.locator("pre")).to_have_text("An hour of <b>work</b>\nwas this")
+    left.get_by_role("button", name="Put away").click()
+    expect(left).to_be_hidden()
+    page.goto(f"{site.url}/calls/{calls[0].public_id}/group/")
+    expect(left).to_be_hidden()
+    assert drafts(page) == []
+
+
+def test_a_draft_to_a_group_stands_on_its_page_when_its_first_call_is_answered(site: Site) -> None:
+    first, second, left_out = (make_blocked() for _ in range(3))
+    page = site.page
+    page.goto(f"{site.url}/calls/{first.public_id}/group/")
+    page.locator("#id_text").fill("The order is fraudulent.")
+    page.locator(f'[value="{left_out.public_id}"]').uncheck()
+    answer(first, make_user("leo"))
+    page.goto(f"{site.url}/calls/{second.public_id}/group/")
+    expect(page.locator("#id_text")).to_have_value("The order is fraudulent.")
+    expect(page.locator(f'[value="{second.public_id}"]')).to_be_checked()
+    expect(page.locator(f'[value="{left_out.public_id}"]')).not_to_be_checked()
+    page.get_by_role("button", name="Send to all ticked").click()
+    expect(page.get_by_text("Sent for 1 call")).to_be_visible()
+    assert len(drafts(page)) == 1, "what stands below the report for the call that was left out"
+
+
 def test_a_draft_to_a_group_ticks_nobody_that_it_was_not_meant_for(site: Site) -> None:
     first, left_out = make_blocked(), make_blocked()
     page = site.page

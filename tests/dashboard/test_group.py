@@ -97,6 +97,24 @@ def test_the_mistake_that_the_page_showed_is_answered_though_its_first_call_made
     assert [one.call_id for one in Guidance.objects.all()] == [second.pk]
 
 
+@pytest.mark.parametrize("more", [{}, {"call": []}, {"preview": "yes"}])
+def test_words_for_calls_that_all_were_answered_meanwhile_stand_on_the_page(desk: Client, more: dict[str, Any]) -> None:
+    calls = make_group(2)
+    leo = make_user("leo")
+    for call in calls:
+        answer(call, leo)
+    page = text_of(desk.post(page_of(calls[0]), HINT | {"text": "An hour of <b>work</b>", "call": ids(*calls)} | more))
+    assert "Your words were not sent: no call waits for them any more. An hour of <b>work</b>" in page
+
+
+def test_words_that_reached_some_of_the_calls_stand_for_the_others(desk: Client) -> None:
+    first, late = make_group(2)
+    answer(late, make_user("leo"))
+    page = text_of(desk.post(page_of(first), HINT | {"call": ids(first, late)}))
+    assert "Your words were not sent to all: no call waits for them any more. Use eu-west-1." in page
+    assert "not sent" not in text_of(desk.post(page_of(late), HINT | {"call": ids(make_blocked())}))
+
+
 @pytest.mark.parametrize("end", ["cancelled", "expired", "valid"])
 def test_of_a_call_that_ended_without_an_answer_it_is_said_how(desk: Client, end: str) -> None:
     first, ended = make_group(2)

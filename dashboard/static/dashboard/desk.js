@@ -303,13 +303,22 @@
   const keyOf = (form) => `draft:${operator}:${form.dataset.draft}`; // never another operator's
   const stored = (work) => { try { return work(localStorage); } catch { return null; } }; // full, or forbidden: the page works on
   const drafts = (store) => Object.keys(store).filter((key) => key.startsWith("draft:"));
+  const read = (key) => JSON.parse(stored((store) => store.getItem(key)) || "null");
+  const drop = (key) => stored((store) => store.removeItem(key));
+  // What was typed for a group stands under the call whose page it was, and is meant for all that were ticked.
+  const groupDrafts = (calls) => (stored(drafts) || []).filter((key) => key.startsWith(`draft:${operator}:group-`)
+    && read(key).text && read(key).calls?.some((id) => calls.includes(id)));
   const keep = (form) => {
     const typed = Object.fromEntries(["decision", "text", "arguments"].map((name) => [name, form.elements[name]?.value ?? ""]));
     const calls = all("[name=call]:checked", form).map((input) => input.value);
-    stored((store) => store.setItem(keyOf(form), JSON.stringify({ ...typed, calls, at: Date.now() })));
+    const draft = { ...typed, calls, mistake: form.elements.mistake?.value, at: Date.now() };
+    stored((store) => store.setItem(keyOf(form), JSON.stringify(draft)));
   };
   const restore = (form) => {
-    const draft = JSON.parse(stored((store) => store.getItem(keyOf(form))) || "null");
+    // The first of a group may be answered by now: the page of the next one takes the words over.
+    const ofGroup = groupDrafts(all("[name=call]", form).map((input) => input.value));
+    const moved = read(keyOf(form)) ? null : ofGroup.find((key) => read(key).mistake === form.elements.mistake.value);
+    const draft = read(moved || keyOf(form));
     if (form.elements.text.value) { keep(form); return; } // what the page brought back itself is newer, and comes once
     if (!draft) return;
     form.elements.text.value = draft.text;
@@ -318,6 +327,7 @@
     if (choice) choice.checked = true;
     // Words go to nobody that they were not meant for: to none that was left out, or has come since.
     if (draft.text && draft.calls) all("[name=call]", form).forEach((input) => { input.checked &&= draft.calls.includes(input.value); });
+    if (moved) { keep(form); drop(moved); }
   };
   // What came back is shown as it will be read, once htmx hears of it, and can be sent without looking for the field.
   const showAgain = () => all("form[data-draft]").filter((form) => form.elements.text.value).forEach((form) => {
@@ -328,19 +338,22 @@
   const forget = () => stored((store) => {
     const sent = sessionStorage.getItem("sent");
     if (sent && one("[data-sent]")) store.removeItem(sent);
-    if (one("[data-sent]")) sessionStorage.removeItem("sent");
+    sessionStorage.removeItem("sent"); // what was refused is no word of a later message
     drafts(store).filter((key) => JSON.parse(store.getItem(key)).at < Date.now() - DRAFT_DAYS * 86400000).forEach((key) => store.removeItem(key));
   });
   forget();
   all("form[data-draft]").forEach(restore);
   // What was typed for a request that needs no answer any more has no form: it is shown, to be copied.
   all("[data-left-over]").forEach((box) => {
-    const keys = box.dataset.leftOver.trim().split(/\s+/).map((id) => `draft:${operator}:${id}`);
-    const texts = keys.map((key) => JSON.parse(stored((store) => store.getItem(key)) || "null")?.text).filter(Boolean);
-    one("pre", box).textContent = texts.join("\n\n");
-    box.hidden = !texts.length;
+    const own = box.dataset.leftOver.trim().split(/\s+/).map((id) => `draft:${operator}:${id}`);
+    const keys = [...new Set([...own, ...groupDrafts([box.dataset.call])])];
+    const typed = keys.map(read).flatMap((draft) => draft ? [draft.text, draft.decision === "corrected" && draft.arguments] : []);
+    const words = one("pre", box); // what came with the form stands there already
+    if (typed.some(Boolean)) words.textContent = typed.filter(Boolean).join("\n\n");
+    box.hidden = !words.textContent;
+    one("button", box).hidden = false;
     one("button", box).addEventListener("click", () => {
-      keys.forEach((key) => stored((store) => store.removeItem(key)));
+      keys.forEach(drop);
       box.hidden = true;
     });
   });
