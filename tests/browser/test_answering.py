@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import expect
 
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Guidance, StandingHint
 from retrycontract.usecases.answers.reuse_answers import save_reply
+from retrycontract.usecases.calls.claim_call import snooze_call
 from tests.browser.states import WRONG, make_states
 from tests.browser.test_desk import LOOKS, Looks, Site, check_look, opened
 from tests.browser.test_desk import site as site
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
     from tests.browser.conftest import NewPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+NEAR: Final = RIGHT | {"replicas": "4"}
+ABOVE_THE_FOOT: Final = """(field) => field.getBoundingClientRect().bottom
+    <= document.querySelector(".answer-foot").getBoundingClientRect().top + 1"""
 
 
 @pytest.mark.parametrize("looks", [*LOOKS, pytest.param((("light", 1600),), id="light-1600", marks=pytest.mark.soak)])
@@ -120,6 +126,59 @@ def test_suggestions_leave_the_words_and_both_ways_to_send_in_sight_on_a_low_scr
     assert send is not None
     assert on is not None
     assert send["y"] == on["y"], "side by side"
+
+
+@pytest.mark.parametrize("height", [720, pytest.param(768, marks=pytest.mark.soak), 800])
+@pytest.mark.parametrize("more", ["", "snoozed", "corrected"])
+def test_every_suggestion_is_whole_and_the_words_in_sight_while_one_types_on_a_low_screen(
+    site: Site, height: int, more: str
+) -> None:
+    agent, mia = make_agent(), User.objects.get(username="mia")
+    earlier, call = (make_blocked(agent, NEAR) for _ in range(2))
+    answer(earlier, mia, text="Write replicas as a number, not as text. " * 5)
+    submit(agent, RIGHT | {"replicas": 4}, call=earlier)
+    save_reply(mia, "Region", "Use eu-west-1.", now=timezone.now(), position=1)
+    if more == "snoozed":
+        snooze_call(call, mia, until=timezone.now() + timedelta(hours=1), now=timezone.now())
+    site.page.set_viewport_size({"width": 1280, "height": height})
+    site.open(call)
+    if more == "corrected":
+        correct(site.page)
+    written = site.page.locator("#id_text")
+    written.press_sequentially("Use a number")
+    expect(site.page.locator("#preview")).to_contain_text("do not match" if more == "corrected" else "> Use a number")
+    expect(written).to_be_in_viewport(ratio=0.9)
+    is_whole = "(boxes) => boxes.every((box) => box.scrollHeight <= box.clientHeight + 1 && box.clientHeight > 90)"
+    assert site.page.locator(".proposals").evaluate_all(is_whole)
+    assert written.evaluate(ABOVE_THE_FOOT), "nothing covers the words"
+
+
+def test_what_a_group_will_read_is_seen_with_what_is_changed_in_the_others(site: Site) -> None:
+    agent, mia = make_agent(), User.objects.get(username="mia")
+    sent = {"service": "web", "replicas": 3}
+    earlier, first, *_ = (make_blocked(agent, sent) for _ in range(5))
+    answer(earlier, mia, Decision.CORRECTED, text="", arguments=sent | {"region": "eu-west-1"})
+    submit(agent, sent | {"region": "eu-west-1"}, call=earlier)
+    for size in ((1280, 720), (1280, 800), (1920, 1080)):
+        site.page.set_viewport_size({"width": size[0], "height": size[1]})
+        site.page.goto(f"{site.url}/calls/{first.public_id}/group/")
+        site.page.keyboard.press("u")
+        read = site.page.locator("#preview pre")
+        expect(read).to_contain_text("Send exactly these")
+        assert read.evaluate("(text) => text.clientHeight >= 100 && text.scrollTop === 0"), size
+        expect(site.page.locator("#preview .fix li").first).to_be_in_viewport(ratio=0.9)
+
+
+def test_the_report_of_a_group_stands_beside_the_answer_to_the_rest(site: Site) -> None:
+    first, left_out = (make_blocked() for _ in range(2))
+    for size in ((1280, 720), (1600, 900)):
+        site.page.set_viewport_size({"width": size[0], "height": size[1]})
+        site.page.goto(f"{site.url}/calls/{first.public_id}/group/")
+        site.page.locator(f'[value="{left_out.public_id}"]').uncheck()
+        site.page.locator("#id_text").fill("Use eu-west-1.")
+        site.page.get_by_role("button", name="Send to all ticked").click()
+        expect(site.page.locator(".report")).to_be_in_viewport(ratio=1)
+        first, left_out = left_out, make_blocked()
 
 
 def test_words_are_kept_as_a_reply_while_one_answers(site: Site) -> None:

@@ -74,7 +74,7 @@ def test_what_could_not_be_answered_is_named_with_its_reason_and_a_link(desk: Cl
         assert re.search(rf"{call.public_id}\W+[^.]{{0,20}}{why}", text), why
         assert f'href="/calls/{call.public_id}/"' in page.content.decode()
     assert "there is no such call" in text
-    assert "2 still wait with this mistake; your words stand below." in text
+    assert "2 still wait with this mistake; your words stand in the form." in text
     assert "Use eu-west-1.</textarea>" in page.content.decode()
     left_out.refresh_from_db()
     assert left_out.state == "blocked"

@@ -297,6 +297,14 @@
   const answer = one("#answer");
   if (answer) new IntersectionObserver(([seen]) => { document.body.toggleAttribute("data-answer-seen", seen.isIntersecting); }).observe(answer);
 
+  // ---- What will be read grows as one types: the field stays in view above it ----
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const field = event.detail.target.id === "preview" && document.activeElement.closest(".answer-body .field");
+    if (!field) return;
+    const room = field.closest(".answer-body"), [own, whole] = [field, room].map((box) => box.getBoundingClientRect());
+    room.scrollTop += Math.max(0, Math.min(own.bottom - whole.bottom, own.top - whole.top));
+  });
+
   // ---- What was typed is kept in this browser until it is sent: over a reload, a login, a lost network ----
   const DRAFT_DAYS = 7; // an answer that is older would be about another day's call
   const operator = document.body.dataset.operator;
