@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard.navigation import administrators_only, is_administrator
 from dashboard.shared.choices import clean, unread
+from dashboard.shared.forms import is_repeated, note_taken
 from dashboard.shared.responses import REFUSED, by
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.redaction.sanitizer import visible
@@ -175,8 +176,12 @@ def issue(request: HttpRequest, agent_id: int) -> HttpResponse:
     found, form = get_object_or_404(Agent, pk=agent_id), KeyForm(request.POST)
     if not form.is_valid():
         return _page(request, found, keying=form, status=REFUSED)
+    if is_repeated(request):
+        messages.warning(request, "No other key was made: the form was sent a second time. The first key is in the list.")
+        return redirect("dashboard:agent", agent_id=agent_id)
     told = by(request)
     key, text = issue_key(found, **form.wanted(told["now"]), **told)
+    note_taken(request)
     context = {"agent": found, "key": key, "text": text, "address": _address(request)}
     return render(request, "agents/key_issued.html", context)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import math
 import sys
@@ -40,6 +41,8 @@ FIELDS: Final = {
     "output": "Your output",
     "description": "Your description",
 }
+TAKEN_FORMS: Final = "taken_forms"  # in the session
+MOST_TAKEN: Final = 50  # keys and endpoints of one session: the pages behind them were left long ago
 BAD_REQUEST: Final = 400
 FORBIDDEN: Final = 403
 FAILED: Final = 500
@@ -107,6 +110,24 @@ def failed(request: HttpRequest) -> HttpResponse:
     response = HttpResponse(page, status=UNAVAILABLE, headers={"Retry-After": str(RELOAD_SECONDS)})
     response._has_been_logged = True  # type: ignore[attr-defined] # noqa: SLF001 - Django's line would hold the whole traceback
     return response
+
+
+def is_repeated(request: HttpRequest) -> bool:
+    """Tell whether a form that has made something is sent again, as when the page that answered it is reloaded."""
+    return _form_of(request) in request.session.get(TAKEN_FORMS, [])
+
+
+def note_taken(request: HttpRequest) -> None:
+    """Remember that a form has made something; what it made is not kept."""
+    if form := _form_of(request):
+        taken = request.session.get(TAKEN_FORMS, [])
+        request.session[TAKEN_FORMS] = [*taken, form][-MOST_TAKEN:]
+
+
+def _form_of(request: HttpRequest) -> str:
+    """Name the page that a form came from: its token is masked anew for each, and sent again as it was."""
+    token = request.POST.get("csrfmiddlewaretoken", "")
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()[:16] if token else ""
 
 
 def _typed(request: HttpRequest) -> list[tuple[str, str]]:

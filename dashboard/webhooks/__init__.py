@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard.navigation import administrators_only
 from dashboard.shared.choices import Search, read_page
+from dashboard.shared.forms import is_repeated, note_taken
 from dashboard.shared.responses import REFUSED, by
 from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.webhooks import WebhookEvent
@@ -37,7 +38,7 @@ from retrycontract.usecases.notify.tend_endpoint import (
 def webhooks(request: HttpRequest) -> HttpResponse:
     administrators_only(request.user)
     more = max(WebhookEndpoint.objects.count() - MOST_ENDPOINTS, 0)
-    return render(request, "webhooks/webhooks.html", {"lines": list_endpoints(), "more": more})
+    return render(request, "webhooks/webhooks.html", {"lines": list_endpoints(), "more": more, "now": timezone.now()})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -48,6 +49,9 @@ def new_webhook(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return render(request, "webhooks/new_webhook.html", {"form": NewEndpointForm()})
     form = NewEndpointForm(request.POST)
+    if is_repeated(request):
+        messages.warning(request, "No other endpoint was added: the form was sent a second time.")
+        return redirect("dashboard:webhooks")
     if form.is_valid():
         given = form.cleaned_data
         try:
@@ -103,6 +107,9 @@ def rotate_webhook(request: HttpRequest, endpoint_id: str) -> HttpResponse:
     """Make a new secret and show it, this once."""
     administrators_only(request.user)
     found = _get(endpoint_id)
+    if is_repeated(request):
+        messages.warning(request, "No other secret was made: the form was sent a second time.")
+        return redirect("dashboard:webhook", endpoint_id=endpoint_id)
     return _shown_once(request, found, rotate_secret(found, **by(request)), is_new=False)
 
 
@@ -126,6 +133,7 @@ def _page(request: HttpRequest, found: WebhookEndpoint, form: EndpointForm, *, s
 
 
 def _shown_once(request: HttpRequest, endpoint: WebhookEndpoint, text: str, *, is_new: bool = True) -> HttpResponse:
+    note_taken(request)
     context = {"line": EndpointLine(endpoint), "text": text, "is_new": is_new}
     return render(request, "webhooks/webhook_secret.html", context)
 
@@ -136,6 +144,7 @@ def _get(endpoint_id: str) -> WebhookEndpoint:
 
 MOST_ENDPOINTS: Final = 200
 PAGE: Final = 20  # messages of a log
+SHOWN_ID: Final = 6  # the end of an id, which is drawn by lot; its beginning is the time
 EVENTS: Final = {
     WebhookEvent.CALL_BLOCKED: "the attempts ran out, a person is asked",
     WebhookEvent.GUIDANCE_GIVEN: "a person answered",
@@ -156,6 +165,11 @@ class EndpointLine:
     def place(self) -> str:
         """Say where it leads, as far as that is no secret."""
         return self.endpoint.shortened
+
+    @property
+    def id_end(self) -> str:
+        """Give the end of its id, which tells it from others of one host."""
+        return self.endpoint.public_id[-SHOWN_ID:]
 
     @property
     def events(self) -> list[str]:

@@ -59,3 +59,10 @@ def text_of(response: Page) -> str:
     page = re.sub(r"<(script|style)\b.*?</\1>", " ", response.content.decode(), flags=re.DOTALL)
     apart = re.sub(r"<(?=/?(?:p|li|div|h\d|dt|dd|a|button|label)\b)", " <", page)
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", apart)))
+
+
+def csrf_token(response: Page) -> str:
+    """Give the token of the page's forms, which is another for each page."""
+    found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', response.content.decode())
+    assert found is not None
+    return found[1]

@@ -15,7 +15,7 @@ from django.utils import timezone
 from dashboard.navigation import Role
 from retrycontract.store.models import Agent, ApiKey, Event, Scope
 from retrycontract.usecases.counts.keep_count import charge
-from tests.dashboard.conftest import logged_in, text_of
+from tests.dashboard.conftest import csrf_token, logged_in, text_of
 from tests.factories import make_agent, make_tool, make_user
 
 pytestmark = pytest.mark.django_db
@@ -133,6 +133,22 @@ def test_a_key_is_shown_once_with_how_to_connect_and_opens_the_door(admin: Clien
     assert text not in admin.get(f"/agents/{agent.pk}/").content.decode()
     told = {"agent": "deployer", "key": key.prefix, "scopes": ["submit", "tools"]}
     assert trail() == [("key.issued", "ada", "dashboard", told)]
+
+
+def test_a_form_that_is_sent_again_makes_no_other_key(admin: Client) -> None:
+    agent = make_agent()
+    at = f"/agents/{agent.pk}/"
+    form = {"scopes": ["submit"], "lasts": "90", "csrfmiddlewaretoken": csrf_token(admin.get(at))}
+    assert "csrfmiddlewaretoken" in admin.get(at).content.decode()
+    refused = admin.post(f"{at}keys/", form | {"scopes": []})
+    assert refused.status_code == 422, "and may be corrected"
+    assert admin.post(f"{at}keys/", form).status_code == 200
+    again = admin.post(f"{at}keys/", form, follow=True)
+    assert again.redirect_chain == [(at, 302)]
+    assert "No other key was made" in text_of(again)
+    assert ApiKey.objects.count() == 1
+    assert admin.post(f"{at}keys/", form | {"csrfmiddlewaretoken": csrf_token(admin.get(at))}).status_code == 200
+    assert ApiKey.objects.count() == 2
 
 
 def test_a_key_may_hold_until_it_is_revoked(admin: Client) -> None:

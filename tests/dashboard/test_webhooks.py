@@ -29,7 +29,7 @@ from retrycontract.store.models import (
 )
 from retrycontract.usecases.notify.drain_outbox import drain_endpoints
 from retrycontract.usecases.notify.tend_endpoint import MOST_ON, add_endpoint
-from tests.dashboard.conftest import logged_in, text_of
+from tests.dashboard.conftest import csrf_token, logged_in, text_of
 from tests.factories import make_agent, make_blocked, make_user
 from tests.serving.receivers import receiving
 from tests.usecases.conftest import configure
@@ -72,8 +72,32 @@ def shown_secret(page: Any) -> str:
     found = re.search(r'id="shown-once">(whsec_[^<]+)<', page.content.decode())
     assert found is not None
     assert "no-store" in page["Cache-Control"]
-    assert set(page.cookies) <= {"csrftoken"}  # neither a message nor a session carries it
+    # No message carries it, and the session, which remembers the form, is looked into where it does.
+    assert set(page.cookies) <= {"csrftoken", "sessionid"}
     return found.group(1)
+
+
+def test_a_form_that_is_sent_again_adds_no_other_endpoint_and_makes_no_other_secret(admin: Client) -> None:
+    form = FORM | {"csrfmiddlewaretoken": csrf_token(admin.get("/settings/webhooks/new/"))}
+    text = shown_secret(admin.post("/settings/webhooks/new/", form))
+    again = admin.post("/settings/webhooks/new/", form, follow=True)
+    assert "No other endpoint was added" in text_of(again)
+    endpoint = WebhookEndpoint.objects.get()
+    rotated = {"csrfmiddlewaretoken": csrf_token(admin.get(at(endpoint)))}
+    second = shown_secret(admin.post(at(endpoint, "secret/"), rotated))
+    again = admin.post(at(endpoint, "secret/"), rotated, follow=True)
+    assert "No other secret was made" in text_of(again)
+    endpoint.refresh_from_db()
+    assert endpoint.secrets_at(timezone.now()) == [second, text]
+    assert text not in str(dict(admin.session)) + again.content.decode()
+
+
+def test_endpoints_of_one_host_are_told_apart(admin: Client) -> None:
+    first, second = make_endpoint(), make_endpoint()
+    page = text_of(admin.get("/settings/webhooks/"))
+    for one in (first, second):
+        assert f"Added just now · id …{one.public_id[-6:]}" in page
+        assert one.public_id in text_of(admin.get(at(one)))
 
 
 def test_no_endpoint_yet_is_said_with_what_to_do(admin: Client) -> None:
