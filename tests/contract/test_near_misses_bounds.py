@@ -157,5 +157,5 @@ def test_a_patch_reads_the_same_each_time() -> None:
 
 
 def test_nothing_is_advised_that_was_not_tried() -> None:
-    (error,) = judged(fields(n=WHOLE | {"maximum": 3}), {"n": "4"}).errors
+    error, _ = judged(fields(n=WHOLE | {"maximum": 3}), {"n": "4"}).errors
     assert (error.hint, error.patch) == ("send 'n' as integer", ())

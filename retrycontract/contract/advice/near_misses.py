@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from retrycontract.contract import pointers
+from retrycontract.contract.advice.lists import entries_of, looks_like_several, mapped, several
 from retrycontract.contract.advice.names import did_you_mean, is_slip_of_a_short_name, unmistakable
 from retrycontract.contract.advice.spot import (
     Proposal,
@@ -29,8 +30,6 @@ MAX_DIGITS = 20  # of a number that is read out of a text
 # In half of the world "1.000" is a thousand.
 THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}\.\d\d0\s*")
 NULL_WORDS = ("null", "none", "nil", "undefined", "n/a")
-# A text of this form may be a list that was written out, or JSON; as the one item of an array it would be a guess.
-LOOKS_LIKE_SEVERAL = re.compile(r"[,;|\n]|^\s*[\[{]|^\s*$")
 
 
 def misspelt_choice(spot: Spot) -> Iterator[Proposal]:
@@ -53,7 +52,7 @@ def encoded(spot: Spot) -> Iterator[Proposal]:
         value = int(value)
     patch = (replaced(spot.here.pointer, value),)
     # 5 is an integer, but of a number nobody wants it to be one.
-    is_any_number = isinstance(value, int) and "integer" not in spot.wanted and "number" in spot.wanted
+    is_any_number = type_name(value) == "integer" and "integer" not in spot.wanted and "number" in spot.wanted
     subject, kind = spot.subject(spot.here), "number" if is_any_number else type_name(value)
     if isinstance(value, dict | list):
         yield Proposal(patch, not_as_text(spot, value))
@@ -125,7 +124,10 @@ def level_too_few(spot: Spot) -> Iterator[Proposal]:
     here = spot.here
     if here.value is None or here.value is ABSENT or is_null_word(here.value):
         return
-    if "array" in spot.wanted and not isinstance(here.value, list) and not _looks_like_several(here.value):
+    if "array" in spot.wanted and (parts := several(here.value, spot.key)):
+        words = f"send {spot.subject(here)} as an array, with each of its items by itself"
+        yield Proposal((replaced(here.pointer, parts),), words, is_guess=True)
+    elif "array" in spot.wanted and not isinstance(here.value, list) and not looks_like_several(here.value, spot.key):
         yield Proposal((replaced(here.pointer, [here.value]),), of_other_level(spot), [here.value])
     # For an empty text `other_emptiness` proposes {}; wrapped, it would become a value that nobody wrote.
     if spot.container is not None or here.value == "" or isinstance(here.value, dict):
@@ -133,44 +135,59 @@ def level_too_few(spot: Spot) -> Iterator[Proposal]:
     if isinstance(decoded(here.value), dict | list):  # the arguments themselves, or several of them
         return
     # The one property that a tool requires, or has at all.
-    required = {str(name) for schema in here.place.schemas for name in schema.get("required", ())}
-    names = list(required or here.place.declared)
+    names = list(here.place.required or here.place.declared)
     if len(names) == 1:
         whole = {names[0]: here.value}
         yield Proposal((replaced(here.pointer, whole),), f"send {spot.subject(here)} as an object", whole)
 
 
 def of_other_level(spot: Spot) -> str:
-    """Say what to do where an array stands in the place of its one item, or that item in the place of an array."""
+    """Say what to do where a value stands one level too low or too high: in an array, without one, as entries."""
+    if entries_of(spot.here.value, spot.here.place):
+        return f"send {spot.subject(spot.here)} as an object of names to values"
     is_array = isinstance(spot.here.value, list)
     return f"send {spot.subject(spot.here)} {'without the array around it' if is_array else 'as an array'}"
 
 
-def fitted(value: Any, place: InstancePlace) -> tuple[Any, str] | None:
-    """Give a value as a place wants it, right or wrong within, and where in the value that stands.
+def fitted(value: Any, place: InstancePlace, name: str) -> tuple[Any, str] | None:
+    """Give a value as the place of that name wants it, right or wrong within, and where in the value that stands.
 
-    That is the value itself, the one item that it holds, or a list of it; None where none of these is wanted.
+    That is the value itself, the one item that it holds, a list of it, or a map of its entries; None where none of
+    these is wanted.
     """
     if is_of_a_type(value, place.types):
         return value, pointers.ROOT
-    if isinstance(value, list) and len(value) == 1 and is_of_a_type(value[0], place.types):
+    if entries := entries_of(value, place):
+        named = mapped(entries)
+        return (named, pointers.ROOT) if named else None
+    if isinstance(value, list) and len(value) == 1 and takes(place, value[0]):
         return value[0], f"{pointers.ROOT}/0"
-    if "array" not in place.types or value is None or is_null_word(value) or _looks_like_several(value):
+    if "array" not in place.types or value is None or is_null_word(value) or looks_like_several(value, name):
         return None
     item = place.child(0)
     # An object of other names may be a map of several.
     is_known = not isinstance(value, dict) or not item.declared.isdisjoint(value)
-    return ([value], pointers.ROOT) if is_known and is_of_a_type(value, item.types) else None
+    return ([value], pointers.ROOT) if is_known and takes(item, value) else None
 
 
-def _looks_like_several(value: Any) -> bool:
-    return isinstance(value, str) and LOOKS_LIKE_SEVERAL.search(value) is not None
+def takes(place: InstancePlace, value: Any) -> bool:
+    """Tell whether a place takes values of this type, or of that which a text spells; it may be wrong all the same."""
+    types = place.types or {type_name(option) for option in place.options}
+    held = decoded(value)
+    return not types or is_of_a_type(value, types) or (held is not ABSENT and is_of_a_type(held, types))
+
+
+def listed_entries(spot: Spot) -> Iterator[Proposal]:
+    """Propose the map that a list of entries stands for: [{"name": "A", "value": "b"}] for {"A": "b"}."""
+    entries = entries_of(spot.here.value, spot.here.place)
+    if entries and (named := mapped(entries)):
+        yield Proposal((replaced(spot.here.pointer, named),), of_other_level(spot), named)
 
 
 def level_too_many(spot: Spot) -> Iterator[Proposal]:
     """Propose the only item of an array, or the only member of an object, in place of its container."""
     here = spot.here
-    if not isinstance(here.value, dict | list) or len(here.value) != 1:
+    if not isinstance(here.value, dict | list) or len(here.value) != 1 or entries_of(here.value, here.place):
         return
     inner = here.child("0" if isinstance(here.value, list) else next(iter(here.value)))
     if inner is None:
@@ -215,8 +232,7 @@ def misspelt_name(spot: Spot) -> Iterator[Proposal]:
     else:
         free = tuple(sorted(container.place.declared - container.value.keys()))
         renames = _paired(tuple(unknown), free, container.pointer)
-        required = {name for schema in container.place.schemas for name in schema.get("required", ())}
-        missing = [name for name in free if name in required]
+        missing = [name for name in free if name in container.place.required]
         # Of so few letters many make another word, but not where only one is wrong and one is missing.
         if not renames and len(unknown) == len(missing) == 1 and is_slip_of_a_short_name(unknown[0], missing[0]):
             renames = {unknown[0]: missing[0]}
@@ -244,10 +260,12 @@ def other_level(spot: Spot) -> Iterator[Proposal]:
     else:  # where the unknown one would be known, and its name is free: a move would replace what stands there
         others = [step for step in steps if spot.key in step.place.declared and step.lacks(spot.key)]
     # Where there are two places to choose from, a patch would be a guess.
-    if len(others) == 1:
+    if len(others) == 1 and spot.container is not None:
         other = pointers.join(others[0].pointer, spot.key)
         source, path = (other, here.pointer) if here.value is ABSENT else (here.pointer, other)
-        yield Proposal((moved(source, path),), f"move '{spot.pointer(source)}' to '{spot.pointer(path)}'")
+        held, home = (others[0].value[spot.key], spot.container) if here.value is ABSENT else (here.value, others[0])
+        words = f"move '{spot.pointer(source)}' to '{spot.pointer(path)}'"
+        yield Proposal((moved(source, path),), words, is_plain=_belongs(home, spot.key, {spot.key: held}))
 
 
 def _objects_in(container: Step | None) -> Iterator[Step]:
@@ -288,7 +306,7 @@ def _inner(container: Step, found: Wrapped) -> str:
 
 
 def not_enclosed(spot: Spot) -> Iterator[Proposal]:
-    """Propose to put fields that are unknown here into the object that knows them and was not sent."""
+    """Propose to put fields that are unknown here into the object that knows them and was not sent, or its one item."""
     container = spot.container
     unknown = container.undeclared if container else []
     if container is None or not unknown or len(unknown) > MAX_KEYS:
@@ -296,26 +314,54 @@ def not_enclosed(spot: Spot) -> Iterator[Proposal]:
     homes = {}
     # Sorted, as a set has another order in each process, and the patch and its words have to read the same each time.
     for name in sorted(container.place.declared - container.value.keys()):
-        known = container.place.child(name).declared
+        place = container.place.child(name)
+        is_list = place.types == {"array"}
+        known = (place.child(0) if is_list else place).declared
         fields = [key for key in unknown if key in known]
         if fields and spot.key in (name, *fields):
-            homes[name] = fields
+            homes[name] = fields, is_list
     if len(homes) == 1:
-        ((name, fields),) = homes.items()
+        ((name, (fields, is_list)),) = homes.items()
         home = pointers.join(container.pointer, name)
-        moves = (moved(pointers.join(container.pointer, key), pointers.join(home, key)) for key in fields)
+        inside = f"{home}/0" if is_list else home
+        moves = (moved(pointers.join(container.pointer, key), pointers.join(inside, key)) for key in fields)
         listed = ", ".join(f"'{spot.name(key)}'" for key in fields)
-        yield Proposal((added(home, {}), *moves), f"put {listed} inside '{spot.name(name)}'")
+        words = f"put {listed} inside {'an item of ' if is_list else ''}'{spot.name(name)}'"
+        is_plain = _belongs(container, name, {key: container.value[key] for key in fields})
+        yield Proposal((added(home, [{}] if is_list else {}), *moves), words, is_plain=is_plain)
+
+
+def _belongs(home: Step, name: str, fields: dict[str, Any]) -> bool:
+    """Tell whether fields belong to an object, or to its member or item of that name, be they right there or wrong."""
+    if name in home.place.required:
+        return True
+    place, is_there = home.place, name in fields
+    if not is_there:
+        place = home.place.child(name)
+        place = place.child(0) if place.types == {"array"} else place
+    # What need not be sent was hardly begun with a part of what it needs.
+    is_whole = is_there or place.required <= fields.keys()
+    return is_whole and all(takes(place.child(key), held) for key, held in fields.items())
+
+
+def relocated(spot: Spot) -> Proposal | None:
+    """Give the move that puts a field where it belongs, be it right or wrong there."""
+    if spot.container is None:
+        return None
+    proposals = (each for detect in (misspelt_name, other_level, not_enclosed) for each in detect(spot))
+    return next((each for each in proposals if each.is_plain), None)
 
 
 def only_answer(spot: Spot) -> Iterator[Proposal]:
     """Propose the one value that the schema leaves for a missing field; that a list is empty is a guess."""
-    if spot.here.value is not ABSENT:
+    # What was sent under another name or elsewhere is not to be given anew.
+    if spot.here.value is not ABSENT or relocated(spot):
         return
     words = f"provide the missing {spot.subject(spot.here)} field"
     answer = sole_answer(spot.here.place)
     if answer is not ABSENT:
         yield Proposal((added(spot.here.pointer, answer),), words, answer)
-    elif spot.wanted == {"array"}:
+    elif spot.wanted == {"array"} and not (spot.container and spot.container.undeclared):
+        # What stands beside it unknown may be its items.
         patch = (added(spot.here.pointer, []),)
         yield Proposal(patch, f"{words} ([] if there are none)", is_guess=True)

@@ -61,7 +61,7 @@ class Discretion:
 
 def _valued(patch: Patch) -> list[Operation]:
     """List the operations that carry a value; an empty container tells nothing."""
-    return [operation for operation in patch if operation.get("value", {}) not in ({}, [])]
+    return [operation for operation in patch if operation.get("value", {}) not in ({}, [], [{}])]
 
 
 def _stands(redacted: Any, operation: Operation) -> bool:
@@ -171,6 +171,7 @@ OF_A_VALUE: tuple[Detector, ...] = (
     near_misses.encoded,
     near_misses.needless_null,
     near_misses.scalar_of_other_type,
+    near_misses.listed_entries,
     near_misses.level_too_many,
     near_misses.level_too_few,
     near_misses.other_emptiness,

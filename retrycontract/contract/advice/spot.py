@@ -50,13 +50,14 @@ class Proposal:
     """Hold what would mend a mistake, and how to say it; without `words` the error's own hint says it already.
 
     `shown` is a value that the words end in, where it is short and no secret. What `is_guess` is said alone: to apply
-    it is for whoever knows.
+    it is for whoever knows. What `is_plain` was meant, even where the value is wrong in itself.
     """
 
     patch: Patch
     words: str | None = None
     shown: Any = ABSENT
     is_guess: bool = False
+    is_plain: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,11 @@ class InstancePlace:
         self.sensitive = any(is_sensitive(schema) for schema in schemas)
         self.is_flat = not any(keyword in node for node in nodes(schemas) for keyword in FINDABLE)
 
+    @property
+    def required(self) -> frozenset[str]:
+        """Name the fields that the subschemas ask for, all of them taken together."""
+        return frozenset(str(name) for schema in self.schemas for name in _sequence(schema, "required"))
+
     def unknown(self, value: dict[str, Any]) -> list[str]:
         """List the keys of an object that no subschema of this place declares; none when it is open."""
         if not self.closed or value.keys() <= self.declared:
