@@ -92,6 +92,15 @@ CASES: dict[str, tuple[Any, Any, set[tuple[str, str]]]] = {
     "allOf": ({"allOf": [{"required": ["a"]}, {"properties": {"b": TEXT}}]}, {"b": 1}, {("/a", "001"), ("/b", "002")}),
     "allOf-says-it-twice": ({"allOf": [{"required": ["a"]}, {"required": ["a"]}]}, {}, {("/a", "001")}),
     "oneOf-several": ({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, {"a": 1, "b": 1}, {("", "014")}),
+    "oneOf-several-of-another-type": (
+        {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, "a", {("", "002")}),
+    "oneOf-several-in-allOf-of-null": (
+        {"items": {"allOf": [{"type": "object"}, {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}]}}, [None],
+        {("/0", "002")}),
+    "oneOf-several-of-a-list-of-one": (
+        {"type": "object", "properties": {"a": TEXT}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        [{"a": 1, "b": 1}], {("", "002"), ("/0", "014"), ("/0/a", "002")}),
+    "not-required-of-another-type": ({"type": "object", "not": {"required": ["a", "b"]}}, [], {("", "002")}),
     "oneOf-none": ({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, {}, {("", "015")}),
     "anyOf-none": ({"anyOf": [{"minimum": 5}, {"multipleOf": 2}]}, 3, {("", "015")}),
     "ref": ({"properties": {"a": {"$ref": "#/definitions/t"}}, "definitions": {"t": TEXT}}, {"a": 1}, {("/a", "002")}),
@@ -373,3 +382,8 @@ def test_what_fits_a_schema_has_no_errors(value: Any) -> None:
         "additionalProperties": False,
     }
     assert errors(schema, value, strict=True) == ()
+
+
+def test_fields_of_what_has_none_exclude_each_other_never() -> None:
+    message = one({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, None).message
+    assert message == "Several alternatives that this value matches cannot be used together"

@@ -13,7 +13,7 @@ from retrycontract.contract.checks.composition import InstancePlace
 from retrycontract.contract.checks.sensitive_places import MAX_NAME
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.json_types import Resolve, Schema
+from retrycontract.contract.json_types import Resolve, Schema, is_of_a_type
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, visible
 from retrycontract.contract.schemas.type_expressions import describe, describe_options
 
@@ -48,6 +48,11 @@ class Failure:
     def subject(self) -> str:
         """Name the failing place in a hint; the whole document has no name of its own."""
         return subject(self.pointer, self.sanitizer)
+
+    @property
+    def is_of_wrong_type(self) -> bool:
+        """Tell a value of a type that no schema of its place asks for."""
+        return bool(self.place.types) and not is_of_a_type(self.value, self.place.types)
 
     @property
     def severity(self) -> ErrorSeverity:

@@ -342,7 +342,8 @@ def _not(failure: Failure, _: Kind) -> Iterator[ValidationError]:
 
 def _several(failure: Failure, kind: Kind.OneOfMultipleValid) -> Iterator[ValidationError]:
     """Explain a oneOf with several matches: the fields that the matching branches ask for exclude each other."""
-    branches = failure.constraint if isinstance(failure.constraint, list) else []
+    has_fields = isinstance(failure.value, dict)  # what is no object has none that could exclude each other
+    branches = failure.constraint if has_fields and isinstance(failure.constraint, list) else []
     matching = [branch for branch, errors in zip(branches, kind.context, strict=False) if not errors]
     names = (str(name) for branch in matching if isinstance(branch, dict) for name in branch.get("required", ()))
     yield _exclusive(failure, list(dict.fromkeys(names)))

@@ -246,6 +246,8 @@ class Reader:
                     yield replace(told, severity=min(told.severity, failure.severity))
             case Kind.PropertyNames(error=refused):
                 yield keywords.property_name(failure, str(refused.instance))
+            case Kind.OneOfMultipleValid() | Kind.Not() if failure.is_of_wrong_type:
+                pass  # which is told; that it matches or does not says nothing of another type
             case Kind.FalseSchema() if failure.keyword == "propertyNames":
                 yield from (keywords.property_name(failure, key) for key in failure.value)
             case _:
