@@ -25,6 +25,7 @@ from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOption
 from retrycontract.contract.feedback.feedback_text import WITHOUT_DESK
 from retrycontract.contract.feedback.formatter import Formatter
 from retrycontract.contract.feedback.tool_result import ToolResult
+from retrycontract.contract.forking import undivided
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge, move_unasked
 from retrycontract.contract.matching import ID_OF_ITS_OWN, Submission, is_unfilled
 from retrycontract.contract.outputs import Kind
@@ -100,7 +101,8 @@ class RetryContract:
     One instance is one conversation: an open call is continued by its `call_id`, or by its `tool_call_id`. Where one
     serves several conversations, give each a `session_id` of its own, which keeps them apart.
 
-    Thread-safe. `clock`, `new_id` and `tracker` can be handed in, and `formatters` by tool name or glob, which word
+    Thread-safe, also in a process that is forked from this one: a fork waits for checks in other threads, for a second at
+    most. `clock`, `new_id` and `tracker` can be handed in, and `formatters` by tool name or glob, which word
     the message anew. Raises InvalidSchema for a tool whose schema is wrong; never raises on what a model wrote.
     """
 
@@ -159,6 +161,7 @@ class RetryContract:
         """Tell whether outputs of a tool are judged in a child process, for which the caller's thread waits."""
         return tool_name in self._tools and self._tools[tool_name].check is not None
 
+    @undivided()
     def check(
         self,
         tool_name: str,

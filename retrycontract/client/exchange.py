@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any, TypeAlias, TypeVar
 
 from retrycontract.contract.errors import WrongInputError
+from retrycontract.contract.forking import renew_in_children
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 
 T = TypeVar("T")
@@ -82,6 +83,11 @@ class Submissions:
 
     def __init__(self) -> None:
         self._calls: OrderedDict[str, dict[int, tuple[str, str]]] = OrderedDict()
+        self._renew_locks()
+        renew_in_children(self, Submissions._renew_locks)
+
+    def _renew_locks(self) -> None:
+        """Begin with a lock that nobody holds."""
         self._lock = threading.Lock()
 
     def keep(self, call_id: str, number: int, text: str, tool_call_id: str = "") -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrycontract.client.errors import ConflictError, NoConversationError, ToolDeclarationError
 from retrycontract.client.guarding import begun_with
+from retrycontract.contract.forking import renew_in_children
 from retrycontract.contract.lifecycle import Status
 
 if TYPE_CHECKING:
@@ -217,7 +218,12 @@ class _Gate:
         self._is_in_loop = hasattr(client, "__aenter__")
         self._registered: dict[str, str] = {}
         self._turns: OrderedDict[str, _Turn] = OrderedDict()
-        self._lock = threading.Lock()  # frameworks make the calls of one answer in threads
+        self._renew_locks()
+        renew_in_children(self, _Gate._renew_locks)
+
+    def _renew_locks(self) -> None:
+        """Begin with a lock that nobody holds: frameworks make the calls of one answer in threads."""
+        self._lock = threading.Lock()
 
     def settle(self, call: FrameworkCall) -> Settlement[Any]:
         """Settle a call in this thread; raises TypeError for a client that an event loop needs."""

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.forking import renew_in_children
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.redaction.sanitizer import elide_middle
@@ -76,6 +77,11 @@ class InMemoryRetryTracker:
         self._max_attempts, self._max_calls, self._max_bytes = max_attempts, max_calls, max_history_bytes
         self._tracks: OrderedDict[str, _Track] = OrderedDict()
         self._finished: OrderedDict[str, None] = OrderedDict()
+        self._renew_locks()
+        renew_in_children(self, InMemoryRetryTracker._renew_locks)
+
+    def _renew_locks(self) -> None:
+        """Begin with a lock that nobody holds."""
         self._lock = threading.Lock()
 
     def increment_attempt(self, call_id: str) -> int:
@@ -215,6 +221,14 @@ class TrackedCalls:
         self._calls: OrderedDict[str, TrackedCall] = OrderedDict()
         self._buckets: dict[tuple[str, str], dict[str, TrackedCall]] = {}
         self._lock = threading.Lock()
+        renew_in_children(self, TrackedCalls._renew_locks)
+
+    def _renew_locks(self) -> None:
+        """Begin with locks that nobody holds, and put every call where its next attempt looks for it."""
+        self._lock, self._buckets = threading.Lock(), {}
+        for call in self._calls.values():
+            call.lock = threading.Lock()
+            self._buckets.setdefault(call.bucket, {})[call.call_id] = call
 
     def get(self, call_id: str) -> TrackedCall | None:
         with self._lock:

@@ -13,6 +13,7 @@ from typing import Any
 
 import re2
 
+from retrycontract.contract.forking import renew_lazy_parts
 from retrycontract.contract.redaction.allowance import Stretches
 from retrycontract.contract.redaction.detectors import Finder, Look, compiled, loosened, uncaptured
 from retrycontract.contract.redaction.escapes import APART
@@ -273,6 +274,7 @@ class Sieve:
         return idle
 
 
+renew_lazy_parts(_Group, Sieve)
 _BEHIND_BLANKS = re.compile(rb"\S|\Z")
 
 

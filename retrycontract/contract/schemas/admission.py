@@ -16,6 +16,7 @@ from urllib.parse import quote
 import jsonschema_rs
 
 from retrycontract.contract import pointers
+from retrycontract.contract.forking import renew_lazy_parts
 from retrycontract.contract.json_types import Schema, count_nodes
 from retrycontract.contract.schemas.document import (
     MAX_NODES,
@@ -150,6 +151,9 @@ class PartCompiler:
         if isinstance(document, dict):
             complete(document)
         return jsonschema_rs.Registry([(_ADDRESS, document)])
+
+
+renew_lazy_parts(PartCompiler)
 
 
 def _referred(path: Sequence[str | int]) -> Schema:
