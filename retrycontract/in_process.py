@@ -101,8 +101,8 @@ class RetryContract:
     One instance is one conversation: an open call is continued by its `call_id`, or by its `tool_call_id`. Where one
     serves several conversations, give each a `session_id` of its own, which keeps them apart.
 
-    Thread-safe, also in a process that is forked from this one: a fork waits for checks in other threads, for a second at
-    most. `clock`, `new_id` and `tracker` can be handed in, and `formatters` by tool name or glob, which word
+    Thread-safe, also in a process that is forked from this one: a fork waits for checks in other threads, for a second
+    at most. `clock`, `new_id` and `tracker` can be handed in, and `formatters` by tool name or glob, which word
     the message anew. Raises InvalidSchema for a tool whose schema is wrong; never raises on what a model wrote.
     """
 

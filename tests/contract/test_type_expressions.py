@@ -26,6 +26,8 @@ ITEMS = "array of {qty?: integer >= 1, sku?: string} with at least 1 item"
         ({"pattern": "^a+$"}, "string matching ^a+$"),
         ({"type": "string", "pattern": "a" * 100}, f"string matching {'a' * 59}…"),
         ({"type": "integer", "minimum": 1, "exclusiveMaximum": 9}, "integer >= 1 and < 9"),
+        ({"minimum": 0, "exclusiveMinimum": True, "maximum": 9, "exclusiveMaximum": True}, "number > 0 and < 9"),
+        ({"type": "integer", "minimum": 0, "exclusiveMinimum": False, "exclusiveMaximum": True}, "integer >= 0"),
         ({"multipleOf": 0.5}, "number multiple of 0.5"),
         ({"type": "number", "minimum": True}, "number"),
         ({"enum": ["a", "", None, 1]}, 'one of: a, "", null, 1'),

@@ -148,7 +148,7 @@ def _one_type(name: str, schema: dict[str, Any], depth: _Depth) -> str:
     if name == "object" and depth.level < MAX_LEVELS and ("properties" in schema or "required" in schema):
         return "{" + ", ".join(_members(schema, depth)) + "}"
     if name in ("integer", "number"):
-        bounds = [f"{sign} {schema[key]}" for key, sign in BOUNDS if _is_number(schema.get(key))]
+        bounds = [f"{_sign(key, sign, schema)} {schema[key]}" for key, sign in BOUNDS if _is_number(schema.get(key))]
         return " ".join([name, " and ".join(bounds)]) if bounds else name
     if name == "string":
         redact = depth.redact
@@ -163,6 +163,11 @@ def _one_type(name: str, schema: dict[str, Any], depth: _Depth) -> str:
             parts.append(f"with min length {schema['minLength']}")
         return " ".join(parts)
     return name
+
+
+def _sign(key: str, sign: str, schema: dict[str, Any]) -> str:
+    """Leave the bound itself out where draft 4 says so beside it."""
+    return sign[0] if schema.get(f"exclusive{key.capitalize()}") is True else sign
 
 
 def _members(schema: dict[str, Any], depth: _Depth) -> Iterator[str]:
