@@ -63,14 +63,11 @@ CASES: dict[str, tuple[Any, Any, list[dict[str, Any]], str]] = {
     "whole-number-as-text": (
         fields(n={"type": "number"}), {"n": "5"}, [replaced("/n", 5)], "send 'n' as number: 5",
     ),
-    "boolean-as-text-beside-numbers": (
-        fields(v={"anyOf": [{"type": "number"}, YES]}), {"v": "true"}, [replaced("/v", True)],
-        "send 'v' as boolean: true",
+    "boolean-or-number-as-text": (
+        fields(v={"type": ["number", "boolean"]}), {"v": "true"}, [replaced("/v", True)], "send 'v' as boolean: true",
     ),
     "boolean-as-text": (fields(on=YES), {"on": "true"}, [replaced("/on", True)], "send 'on' as boolean: true"),
-    "boolean-as-pythons-text": (
-        fields(on=YES), {"on": "False"}, [replaced("/on", False)], "send 'on' as boolean: false",
-    ),
+    "boolean-as-pythons": (fields(on=YES), {"on": "False"}, [replaced("/on", False)], "send 'on' as boolean: false"),
     "null-as-text": (
         fields(n={"type": ["integer", "null"]}), {"n": "null"}, [replaced("/n", None)],
         "send 'n' as null, without quotes",

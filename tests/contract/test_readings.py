@@ -101,6 +101,19 @@ def test_the_arguments_may_be_the_text_and_hold_another_one() -> None:
         pytest.param({"arguments": {"arguments": {"o": WRONG}}}, "arguments/arguments", id="twice"),
         pytest.param({"recipient_name": "functions.t", "parameters": {"o": WRONG}}, "parameters", id="of-two-names"),
         pytest.param({"parameters": {"o": json.dumps(WRONG), "n": 2}}, "parameters", id="of-a-text"),
+        pytest.param(
+            {"toolUse": {"toolUseId": "c", "name": "t", "input": {"o": WRONG}}}, "toolUse/input", id="as-bedrock-does"
+        ),
+        pytest.param(
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t", "arguments": {"o": WRONG}}},
+            "params/arguments",
+            id="as-mcp-does",
+        ),
+        pytest.param(
+            {"thought": "hm", "action": "t", "action_input": {"o": WRONG}}, "action_input", id="as-react-does"
+        ),
+        pytest.param({"method": "t", "params": {"o": WRONG}}, "params", id="a-method-of-the-tools-name"),
+        pytest.param({"command": "t", "args": json.dumps({"o": WRONG})}, "args", id="a-command-of-the-tools-name"),
     ],
 )
 def test_what_is_wrong_within_a_wrapper_is_told_where_it_stands(sent: Any, wrapper: str) -> None:
@@ -177,6 +190,8 @@ def test_what_stands_for_nothing_else_is_one_mistake(place: Any, sent: Any) -> N
     "sent",
     [
         pytest.param({"filter": {"unit": "k", "dys": 1}}, id="no-name-that-is-known"),
+        pytest.param({"command": "ls", "args": {"o": WRONG}}, id="a-command-of-another-name"),
+        pytest.param({"method": "t", "o2": {"o": WRONG}}, id="a-method-without-its-arguments"),
         pytest.param({"n": 1, "extra": {"o": WRONG}}, id="beside-a-field-that-is-known"),
         pytest.param({"a": {"o": WRONG}, "b": {"o": WRONG}}, id="two"),
         pytest.param({"input": [{"o": WRONG}] * 2}, id="a-list"),

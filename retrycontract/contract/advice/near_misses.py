@@ -279,7 +279,7 @@ def _objects_in(container: Step | None) -> Iterator[Step]:
 
 def wrapped(spot: Spot) -> Iterator[Proposal]:
     """Propose the content of a wrapper that the schema does not know, such as {"arguments": {…}}."""
-    container, found = spot.container, unwrapped(spot.container)
+    container, found = spot.container, unwrapped(spot.container, spot.called)
     if container is None or found is None:
         return
     change = replaced(container.pointer, found.content)
@@ -288,11 +288,11 @@ def wrapped(spot: Spot) -> Iterator[Proposal]:
     yield Proposal((change,), out_of_wrapper(spot, container, found))
 
 
-def unwrapped(around: Step | None, read: Read = decoded) -> Wrapped | None:
-    """Find what an object wraps, if it is a wrapper; `read` gives what a text within holds."""
+def unwrapped(around: Step | None, called: str, read: Read = decoded) -> Wrapped | None:
+    """Find what an object wraps, if it is a wrapper of a call of that tool; `read` gives what a text within holds."""
     if around is None or not isinstance(around.value, dict):
         return None
-    return unwrap(around.value, around.place.declared, around.place.declares, read)
+    return unwrap(around.value, around.place.declared, around.place.declares, read, called)
 
 
 def out_of_wrapper(spot: Spot, container: Step, found: Wrapped) -> str:

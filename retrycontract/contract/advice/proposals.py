@@ -212,17 +212,18 @@ def propose(
     sanitizer: ValueSanitizer,
     judge: Judge,
     marked: Collection[str],
+    called: str = "",
 ) -> list[ValidationError]:
     """Return the errors, those of near misses with a patch and a hint that says the same in words.
 
-    `marked` are the secret places of the value. `judge` lists what is wrong with another value, with nothing redacted;
+    `marked` are the secret places of the value, which is of a call of the tool `called`. `judge` lists what is wrong with another value, with nothing redacted;
     what a patch leaves is asked of it.
     """
     if len(errors) > MAX_ERRORS:
         return errors
     trial = PatchTrial(value, errors, judge, sanitizer.redact_pointer)
     # Near misses are yielded one by one, so that no further trial is made once there are enough patches.
-    found = dict(islice(_near_misses(errors, _options(errors, value, index, sanitizer), trial), MAX_PATCHES))
+    found = dict(islice(_near_misses(errors, _options(errors, value, index, sanitizer, called), trial), MAX_PATCHES))
     if not found:
         return errors
     # Each patch was tried alone; two of them may still change the same place, or make a keyword around both fail.
@@ -242,11 +243,13 @@ def propose(
 Options = dict[int, tuple[Spot, list[Proposal]]]  # by the error's position
 
 
-def _options(errors: Sequence[ValidationError], value: Any, index: SchemaIndex, sanitizer: ValueSanitizer) -> Options:
+def _options(
+    errors: Sequence[ValidationError], value: Any, index: SchemaIndex, sanitizer: ValueSanitizer, called: str
+) -> Options:
     """List what could mend each error, the most literal reading first."""
     options: Options = {}
     for position, error in enumerate(errors):
-        spot = Spot.find(value, index, error.field_path, sanitizer) if _detectors(error) else None
+        spot = Spot.find(value, index, error.field_path, sanitizer, called) if _detectors(error) else None
         if spot is not None and (proposals := [each for detect in _detectors(error) for each in detect(spot)]):
             options[position] = spot, proposals
     return options

@@ -66,9 +66,12 @@ class Spot:
 
     steps: tuple[Step, ...]
     sanitizer: ValueSanitizer
+    called: str = ""  # the tool's name
 
     @classmethod
-    def find(cls, document: Any, index: SchemaIndex, pointer: str, sanitizer: ValueSanitizer) -> Spot | None:
+    def find(
+        cls, document: Any, index: SchemaIndex, pointer: str, sanitizer: ValueSanitizer, called: str = ""
+    ) -> Spot | None:
         """Follow a pointer through document and schema; None when it leads nowhere, as a redacted one does."""
         steps = [Step(pointers.ROOT, document, index.root)]
         for token in pointers.tokens(pointer):
@@ -76,7 +79,7 @@ class Spot:
             if step is None:
                 return None
             steps.append(step)
-        return cls(tuple(steps), sanitizer)
+        return cls(tuple(steps), sanitizer, called)
 
     @property
     def here(self) -> Step:

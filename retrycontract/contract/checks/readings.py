@@ -142,7 +142,7 @@ class Meant:
     @classmethod
     def _wrapper(cls, error: ValidationError, spot: Spot, around: Step | None, read: Read) -> Meant | None:
         """Read the whole call, or a wrapper of an object, from the field that holds what was meant."""
-        found = unwrapped(around, read)
+        found = unwrapped(around, spot.called, read)
         if around is None or found is None or (around is not spot.here and found.way[0] != spot.key):
             return None
         # What else stands around them is to go, and what they hold is not missing.
@@ -194,17 +194,18 @@ def errors_within(
     sanitizer: ValueSanitizer,
     judge: Judge,
     bound: Bound,
+    called: str = "",
     layers: int = MAX_LAYERS,
 ) -> tuple[list[ValidationError], list[ValidationError]]:
     """Return the errors, those of texts and wrappers in words that say so, and all that is wrong within these.
 
     These carry no patch, for their pointers lead to where nothing stands so far. `judge` yields what is wrong with
-    another value, of which `bound` takes so many, and says so.
+    another value, of which `bound` takes so many, and says so; `called` is the tool's name.
     """
     readings, left = dict[str, Meant](), MAX_CHARACTERS
     for error in errors if len(errors) <= MAX_ERRORS else ():
         # Where a patch would mend it nothing more is wrong.
-        spot = None if error.patch else Spot.find(value, index, error.field_path, sanitizer)
+        spot = None if error.patch else Spot.find(value, index, error.field_path, sanitizer, called)
         if spot is not None and (reading := Meant.of(error, spot, left)):
             first = readings.setdefault(reading.place, reading)
             readings[reading.place] = replace(first, severity=max(first.severity, reading.severity))
@@ -225,8 +226,9 @@ def errors_within(
     known = {(error.field_path, error.error_code, error.keyword) for error in errors}
     new = (error for error in judge(patched) if (reading := _nearest(error, kept)) and reading.is_news(error, known))
     found, further = errors_within(
-        bound(new, MAX_ERRORS), patched, index=index, sanitizer=sanitizer, judge=judge, bound=bound, layers=layers - 1
-    )
+        bound(new, MAX_ERRORS), patched,
+        index=index, sanitizer=sanitizer, judge=judge, bound=bound, called=called, layers=layers - 1,
+    )  # fmt: skip
     within = [*without_secret_names(found, patched, index, sanitizer), *further]
     return told, [_told(error, kept) for error in within]
 

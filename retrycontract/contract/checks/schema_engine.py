@@ -65,11 +65,11 @@ class QuickCheck:
 
 
 def violations(
-    compiled: CompiledSchema, value: Any, *, strict: bool, sanitizer: ValueSanitizer
+    compiled: CompiledSchema, value: Any, *, strict: bool, sanitizer: ValueSanitizer, called: str = ""
 ) -> list[ValidationError]:
     """List every violation of a parsed value, in no particular order; an empty list means valid.
 
-    Near misses carry the patch that would mend them.
+    Near misses carry the patch that would mend them. `called` is the name of the tool whose arguments they are.
     """
     seen = QuickCheck.of(value, compiled)
     if seen.is_valid and not seen.unknown and not compiled.index.deprecates_anything:
@@ -80,10 +80,13 @@ def violations(
     )
     # One budget for all trials together, so that they stay bounded whatever their number.
     judge = partial(_verdict, compiled, strict=strict, budget=StepBudget())
-    told = propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge, marked=marked)
+    index = compiled.index
+    told = propose(found, value, index=index, sanitizer=sanitizer, judge=judge, marked=marked, called=called)
     show = partial(_verdict, compiled, strict=strict, budget=StepBudget(), sanitizer=sanitizer)
-    told, within = errors_within(told, value, index=compiled.index, sanitizer=sanitizer, judge=show, bound=bounded)
-    return without_secret_names([*told, *within], value, compiled.index, sanitizer, marked=marked)
+    told, within = errors_within(
+        told, value, index=index, sanitizer=sanitizer, judge=show, bound=bounded, called=called
+    )
+    return without_secret_names([*told, *within], value, index, sanitizer, marked=marked)
 
 
 def bounded(violations: Iterable[ValidationError], most: int = MAX_TOLD) -> list[ValidationError]:

@@ -55,7 +55,7 @@ def check_arguments(
     if fault is not None and fault.kind is FaultKind.NOT_A_NUMBER:
         odd = bounded(_odd_numbers(value, tool, sanitizer))
         return Findings(in_order(without_secret_names(odd, value, tool.schema.index, sanitizer)))
-    found = violations(tool.schema, value, strict=tool.tool.strict, sanitizer=sanitizer)
+    found = _violations(tool, value, sanitizer)
     if fault is None and not found and not tool.tool.checks:
         return Findings((), parsed=value, is_parsed=True)
     if fault is not None:
@@ -74,6 +74,10 @@ def check_arguments(
     if any(blocks(error) for error in found):
         return Findings(in_order(found), parsed=value, is_parsed=True)
     return with_own_checks(found, value, tool, sanitizer)
+
+
+def _violations(tool: CompiledTool, value: Any, sanitizer: ValueSanitizer) -> list[ValidationError]:
+    return violations(tool.schema, value, strict=tool.tool.strict, sanitizer=sanitizer, called=tool.tool.name)
 
 
 def with_own_checks(
@@ -95,7 +99,7 @@ def _beside(fault: JsonFault, tool: CompiledTool, sanitizer: ValueSanitizer) -> 
         return
     value, worse = read_json(fault.within)
     if worse is None and depth_fault(value, tool.schema.max_depth) is None:
-        for error in violations(tool.schema, value, strict=tool.tool.strict, sanitizer=sanitizer):
+        for error in _violations(tool, value, sanitizer):
             yield replace(error, patch=())
 
 
@@ -104,7 +108,7 @@ def _odd_numbers(value: Any, tool: CompiledTool, sanitizer: ValueSanitizer) -> I
     places = dict(no_numbers(value))
     judged = with_zeros(value)
     hidden = {sanitizer.redact_pointer(pointer) for pointer in places}
-    for error in violations(tool.schema, judged, strict=tool.tool.strict, sanitizer=sanitizer):
+    for error in _violations(tool, judged, sanitizer):
         if error.field_path not in hidden or error.error_code is ErrorCode.UNKNOWN_FIELD:
             yield replace(error, patch=())
     for pointer, leaf in places.items():
