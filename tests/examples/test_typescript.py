@@ -160,10 +160,10 @@ def payer(stage: Stage) -> AgentClient:
 with_a_tool = [*needs_node, pytest.mark.usefixtures("payer")]
 
 
-def answered(stage: Stage, outputs: list[Any], **answer: str) -> Any:
-    """Have outputs settled, and answer the call at the desk once it is Blocked; its page masks a secret."""
+def answered(stage: Stage, story: str, told: Any, **answer: str) -> Any:
+    """Have a story told, and answer its call at the desk once it is Blocked; the page masks a secret."""
     with ThreadPoolExecutor(1) as pool:
-        telling = pool.submit(tell, stage, "settle", {"outputs": outputs, "options": {"timeout": 60}})
+        telling = pool.submit(tell, stage, story, told)
         eventually(lambda: telling.done() or any(call["state"] == "blocked" for call in stage.calls), within=120)
         (blocked,) = [call["call_id"] for call in stage.calls if call["state"] == "blocked"]
         masked = re.search(r"\[REDACTED: [^]]+\]", stage.desk.get(f"/calls/{blocked}/"))
@@ -178,12 +178,12 @@ class TestSettle:
     def test_a_correction_of_what_held_a_secret_is_applied_to_what_was_sent(self, stage: Stage) -> None:
         wrong = {"amount": "much", "token": SECRET}
         shown = json.dumps({"amount": 5, "token": "MASKED"})
-        *_, last = answered(stage, [wrong] * 3, decision="corrected", arguments=shown)
+        *_, last = answered(stage, "settle", {"outputs": [wrong] * 3}, decision="corrected", arguments=shown)
         assert (last["status"], last["arguments"]) == ("valid", {"amount": 5, "token": SECRET})
 
     def test_what_a_person_accepts_is_what_was_sent(self, stage: Stage) -> None:
         texts = ['{"amount": "5"}', '{"amount": "6"}', '{"amount": "7"}']
-        *_, last = answered(stage, texts, decision="accept", text="As an exception.")
+        *_, last = answered(stage, "settle", {"outputs": texts}, decision="accept", text="As an exception.")
         assert (last["status"], last["arguments"]) == ("valid", {"amount": "7"})
 
     def test_who_is_not_answered_in_time_is_told_so(self, stage: Stage) -> None:
@@ -240,7 +240,7 @@ class TestSettle:
         wrong, gone, done = found["told"]
         assert "/day (VAL-002)" in wrong
         assert "(attempt 2/3)" in gone
-        assert "that day is gone" in gone
+        assert "• /day (VAL-015): that day is gone" in gone
         assert (done, found["isLeftAlone"]) == ("2 on 2027", True)
 
     def test_a_streamed_call_is_checked_as_well(self, stage: Stage) -> None:
@@ -290,6 +290,71 @@ class TestSettle:
         assert "hunter2" not in json.dumps(found)
         assert found["message"].startswith(said)
         assert "rc_" not in found["message"]
+
+
+ONE, OTHER = '{"path": "/a"}', '{"path": "/a", "recursive": []}'
+WRONG_PATH, CUT_OFF = '{"path": 5}', '{"path": "/"'
+
+
+class TestCallbacks:
+    """A tool that asks for approval of what is recursive, and has a word to say on each input and result."""
+
+    pytestmark = built
+
+    @pytest.mark.parametrize("kind", ["defaults", "transforms", "refines", "unchecked", "always"])
+    def test_a_tools_callbacks_are_given_what_they_are_given_without_the_guard(self, stage: Stage, kind: str) -> None:
+        texts = {
+            "defaults": [ONE, '{"path": "/a", "recursive": false}', WRONG_PATH, "null", CUT_OFF],
+            "transforms": [ONE, '{"path": "/a", "recursive": ""}', WRONG_PATH, CUT_OFF],
+            "refines": [ONE, OTHER, '{"path": "/a", "recursive": ["x"]}', '{"path": "/", "recursive": ["x"]}'],
+            "unchecked": [OTHER, '{"path": "/a", "recursive": ["x"]}', CUT_OFF],
+            "always": [ONE, WRONG_PATH, CUT_OFF],
+        }[kind]
+        for text in texts:
+            plain, guarded = (
+                tell(stage, "asking", {"kind": kind, "texts": [text], "guards": each}) for each in (False, True)
+            )
+            assert (guarded["seen"], guarded["asked"]) == (plain["seen"], plain["asked"]), text
+            ran = plain["seen"] and plain["seen"][-1][0] == "toModelOutput"
+            assert guarded["read"] == plain["read"] if ran else "(attempt 1/3)" in guarded["read"][0]
+            assert "(retrycontract)" not in guarded["read"][0]
+
+    def test_where_nothing_reads_an_input_a_policy_that_fails_asks_for_approval(self, stage: Stage) -> None:
+        found = tell(stage, "asking", {"kind": "unchecked", "texts": [WRONG_PATH]})
+        assert (found["asked"], "(attempt 1/3)" in found["read"][0]) == (1, True)
+
+    @pytest.mark.parametrize("corrected", [ONE, '{"path": "/a", "recursive": true}'])
+    def test_what_a_person_corrects_needs_the_approval_that_was_not_asked_for(
+        self, stage: Stage, corrected: str
+    ) -> None:
+        told = {"kind": "defaults", "texts": [WRONG_PATH] * 3, "timeout": 60}
+        found = answered(stage, "asking", told, decision="corrected", arguments=corrected)
+        assert [who for who, _ in found["seen"]] == ["needsApproval"]
+        assert found["read"][-1].startswith("This call was not run: it needs an approval")
+
+    def test_what_a_person_corrects_runs_where_it_needs_no_approval(self, stage: Stage) -> None:
+        told = {"kind": "refines", "texts": [WRONG_PATH] * 3, "timeout": 60}
+        found = answered(stage, "asking", told, decision="corrected", arguments=OTHER)
+        right = {"path": "/a", "recursive": []}
+        assert found["seen"] == [[who, right] for who in ("needsApproval", "execute", "toModelOutput")]
+        assert found["read"][-1] == "erased /a"
+
+    def test_what_a_schema_has_against_the_whole_input_names_no_field(self, stage: Stage) -> None:
+        found = tell(stage, "asking", {"kind": "refines", "texts": ['{"path": "/", "recursive": []}']})
+        assert "• (root) (VAL-015): not the root\n" in found["read"][0]
+
+    def test_a_model_cannot_write_its_way_past_an_approval(self, stage: Stage) -> None:
+        hidden = json.dumps({"retrycontract_unread": ONE})
+        found = tell(stage, "asking", {"kind": "defaults", "texts": [hidden, ONE]})
+        assert found["asked"] == 1
+        assert [each[:13] for each in found["read"]] == ["This call was", "erased /a"]
+
+    def test_what_is_observed_and_wrong_does_not_run_where_it_needed_approval(self, stage: Stage) -> None:
+        schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+        AgentClient(stage.service, stage.key).register("erase", schema, mode="observe")
+        found = tell(stage, "asking", {"kind": "always", "texts": [WRONG_PATH]})
+        assert (found["seen"], found["asked"]) == ([], 0)
+        assert "expected string, received number" in found["read"][0]
 
 
 PATCHES: list[tuple[Any, list[dict[str, Any]]]] = [

@@ -73,6 +73,9 @@ export class RefusedError extends ClientError {
   }
 }
 
+/** Errors that a check of the agent's own has found, as `callback_error` takes them. */
+export type Faults = { field_path: string; message: string }[];
+
 const API = "/api/v1";
 const ANSWER_SECONDS = 30; // for a request that the service does not hold
 const FIRST_PAUSE = 0.5;
@@ -87,7 +90,7 @@ export class Connection {
   readonly #fetch: typeof globalThis.fetch;
 
   constructor(options: ClientOptions) {
-    if (typeof options !== "object" || options === null) throw new ClientError("what a client is made with is an object: { url, apiKey, patience, fetch }");
+    knownOptions("a client", options, ["url", "apiKey", "patience", "fetch"]);
     const { url, apiKey, fetch } = options;
     this.url = address((url || variable("RETRYCONTRACT_URL") || "http://127.0.0.1:8000"));
     const key = text(apiKey || variable("RETRYCONTRACT_API_KEY")).trim();
@@ -157,6 +160,13 @@ export class Connection {
   }
 }
 
+/** Refuse options that are none: they would be ignored without a word. */
+export function knownOptions(of: string, given: unknown, names: readonly string[]): void {
+  if (!isObject(given)) throw new ClientError(`the options of ${of} are an object: { ${names.join(", ")} }`);
+  const unknown = Object.keys(given).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new ClientError(`${JSON.stringify(unknown.slice(0, 80))} is no option of ${of}; there is ${names.join(", ")}`);
+}
+
 /** Refuse what is no number of seconds: it would fail, or wait for ever, much later. */
 export function seconds(name: string, given: unknown): number {
   if (typeof given !== "number" || Number.isNaN(given) || given < 0) throw new ClientError(`${name} is a number of seconds`);
@@ -186,6 +196,17 @@ export function written(given: unknown): string {
 /** Tell whether writing failed since a value is nested too deeply: JSON.parse reads deeper than JSON.stringify writes. */
 export function isTooDeep(failed: unknown): boolean {
   return failed instanceof ClientError && failed.cause instanceof RangeError && /stack/.test(failed.cause.message);
+}
+
+/** Write a value as JSON with its keys in order, so that equal values are equal texts; nothing for what is no JSON. */
+export function sortedText(value: unknown): string | undefined {
+  const sorted = (_: string, each: unknown) =>
+    isObject(each) ? Object.fromEntries(Object.entries(each).sort(([one], [other]) => (one < other ? -1 : 1))) : each;
+  try {
+    return JSON.stringify(value, sorted);
+  } catch {
+    return undefined;
+  }
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

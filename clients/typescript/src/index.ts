@@ -50,6 +50,8 @@ const ENDS = new Set(["valid", "accepted", "rejected", "cancelled", "expired", "
 const LONGEST_POLL = 60; // seconds
 const MAX_CALLS = 1_000; // whose attempts are remembered, for corrections to apply to
 const MAX_ATTEMPTS = 20; // of each
+// What `settle` says of an output itself.
+const OF_THE_OUTPUT = ["tool", "tool_call_id", "arguments", "raw", "render"];
 // What a person has corrected was written by no model, and no check of the agent's own has looked at it.
 const OF_A_MODEL = ["callback_error", "model", "prompt", "said", "tokens_in", "tokens_out", "seconds"] as const;
 
@@ -78,6 +80,7 @@ export class Client {
    * UnreachableError, CorrectionError, and what `signal` aborts with.
    */
   async settle<T = unknown>(tool: string, toolCallId: string, given: unknown, options: Options = {}): Promise<Settlement<T>> {
+    refuse(options, OF_THE_OUTPUT, "is none of settle's options: what the model wrote is given by place");
     const { timeout: limit, signal, ...details } = options ?? {};
     const timeout = seconds("timeout", limit ?? Infinity);
     if (signal && !(signal instanceof AbortSignal)) throw new ClientError("signal is an AbortSignal");
@@ -231,6 +234,7 @@ export class Turn {
 
   /** Settle one of the calls; where several earlier ones could be meant, they are gone on with in their order. */
   async settle<T = unknown>(tool: string, toolCallId: string, given: unknown, options: Options = {}): Promise<Settlement<T>> {
+    refuse(options, ["session_id", "turn"], "is the session's own: settle a call of another one there");
     const placed = { ...options, session_id: this.session.sessionId, turn: this.number };
     try {
       return await this.session.client.settle<T>(tool, toolCallId, given, placed);
@@ -241,6 +245,13 @@ export class Turn {
       return await this.session.client.settle<T>(tool, toolCallId, given, { ...placed, call_id: meant });
     }
   }
+}
+
+/** Refuse options that would be ignored. */
+function refuse(options: unknown, names: readonly string[], why: string): void {
+  if (options !== undefined && options !== null && !isObject(options)) throw new ClientError("the options of settle are an object: { timeout, signal, … }");
+  const given = names.find((name) => (options as Record<string, unknown> | undefined)?.[name] !== undefined);
+  if (given !== undefined) throw new ClientError(`${given} ${why}`);
 }
 
 /** Leave out that the model is to wait for a person: what they said follows. */

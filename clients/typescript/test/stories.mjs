@@ -1,8 +1,8 @@
 // What a test asks of the TypeScript client: a story by its name, its input as JSON; its result is printed as JSON.
-import { isStepCount, streamText, tool } from "ai";
+import { generateText, isStepCount, jsonSchema, streamText, tool } from "ai";
 import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
 import { Client, ClientError, CorrectionError, RefusedError, UnreachableError, VerdictPendingError } from "retrycontract";
-import { guardTools } from "retrycontract/ai";
+import { guardTools, repairToolCall } from "retrycontract/ai";
 import { z } from "zod";
 
 import { applyPatch } from "../dist/patch.js";
@@ -64,6 +64,59 @@ const stories = {
     return { text: await result.text, told: steps.flatMap((step) => step.toolResults.map((each) => each.output)) };
   },
 
+  /**
+   * Let a model call a tool with approvals and callbacks of its own, and tell what these saw and what became of each call.
+   *
+   * A person who is asked approves, and the conversation goes on from its history as JSON, as in a new process.
+   */
+  async asking({ kind, texts, guards = true, timeout = 0 }) {
+    const seen = [];
+    const saw = (who, given) => seen.push([who, JSON.parse(JSON.stringify(given))]);
+    const inputSchema = {
+      defaults: z.object({ path: z.string(), recursive: z.boolean().default(true) }),
+      transforms: z.object({ path: z.string(), recursive: z.string().default("x,y").transform((text) => text.split(",")) }),
+      refines: z.object({ path: z.string(), recursive: z.array(z.string()) }).refine(({ path }) => path !== "/", "not the root"),
+      unchecked: jsonSchema({ type: "object", properties: { path: { type: "string" }, recursive: { type: "array" } }, required: ["path"] }),
+      always: z.object({ path: z.string() }),
+    }[kind];
+    const erase = tool({
+      inputSchema,
+      needsApproval: kind === "always" || ((input) => {
+        saw("needsApproval", input);
+        return input.recursive.length !== 0;
+      }),
+      onInputAvailable: ({ input }) => saw("onInputAvailable", input),
+      toModelOutput: ({ input, output }) => {
+        saw("toModelOutput", input);
+        return { type: "text", value: output.erased.map((each) => `erased ${each}`).join() };
+      },
+      execute: (input) => {
+        saw("execute", input);
+        return { erased: [input.path] };
+      },
+    });
+    const read = [];
+    const usage = { inputTokens: {}, outputTokens: {} };
+    const model = new MockLanguageModelV4({
+      doGenerate: async ({ prompt }) => {
+        read.push(...prompt.filter(({ role }) => role === "tool").at(-1)?.content.map(({ output }) => output?.value) ?? []);
+        const input = texts.shift();
+        const content = input === undefined ? { type: "text", text: "Done." } : { type: "tool-call", toolCallId: `c${texts.length}`, toolName: "erase", input };
+        return { content: [content], finishReason: { unified: input === undefined ? "stop" : "tool-calls" }, usage, warnings: [] };
+      },
+    });
+    const session = new Client().session();
+    let messages = [{ role: "user", content: "Erase." }];
+    for (let asked = 0; ; asked++) {
+      const tools = guards ? guardTools(session, { erase }, { timeout }) : { erase };
+      const { response, steps } = await generateText({ model, tools, ...(guards ? { repairToolCall } : {}), messages, stopWhen: isStepCount(9) });
+      const requests = steps.flatMap(({ content }) => content.filter(({ type }) => type === "tool-approval-request"));
+      if (!requests.length) return { seen, read, asked };
+      const approved = requests.map(({ approvalId }) => ({ type: "tool-approval-response", approvalId, approved: true }));
+      messages = JSON.parse(JSON.stringify([...messages, ...response.messages, { role: "tool", content: approved }]));
+    }
+  },
+
   /** Give up waiting for a person. */
   async abort({ output }) {
     const session = new Client().session();
@@ -80,7 +133,12 @@ const stories = {
     let deep = [];
     for (let depth = 0; depth < 100_000; depth++) deep = [deep];
     const silent = { toJSON() { throw new Error("no"); } };
-    const made = [null, "http://127.0.0.1:1", { url: 5 }, { url: {} }, { apiKey: 5 }, { apiKey: ["rc_1"] }, { fetch: "fetch" }, { patience: null, apiKey: 1n }];
+    const made = [
+      { apikey: "rc_1" }, { api_key: "rc_1" }, { baseURL: "http://127.0.0.1:1" }, { patiance: 1 }, [],
+      null, "http://127.0.0.1:1", { url: 5 }, { url: {} }, { apiKey: 5 }, { apiKey: ["rc_1"] }, { fetch: "fetch" }, { patience: null, apiKey: 1n },
+    ];
+    const ineffective = [{ tool: "a" }, { tool_call_id: "a" }, { arguments: {} }, { raw: "{}" }, { render: "mcp" }, 30, "soon", []];
+    const placed = [{ session_id: "other" }, { turn: 77 }];
     const outputs = [1n, cycle, silent, { at: [1n] }];
     const client = new Client();
     const tries = [
@@ -88,13 +146,17 @@ const stories = {
       ...outputs.map((output) => () => client.settle("pay", "c", output)),
       ...[...outputs, deep].map((output) => () => client.registerTools([output])),
       ...[5, {}, new EventTarget()].map((signal) => () => client.settle("pay", "c", {}, { signal })),
+      ...ineffective.map((options) => () => client.settle("pay", "c", { amount: 1 }, options)),
+      ...placed.map((options) => () => client.session().settle("pay", "c", { amount: 1 }, options)),
+      ...placed.map((options) => () => client.session().turn().settle("pay", "c", { amount: 1 }, options)),
+      ...[{ timout: 5 }, { signal: null }, { timeout: "soon" }, 30].map((options) => () => guardTools(client.session(), {}, options)),
       () => client.settle("pay", 1n, {}),
       () => client.settle("pay", "c", {}, { session_id: cycle }),
     ];
     const found = [];
     for (const each of tries) {
       try {
-        found.push(await each());
+        found.push(`${each}: ${JSON.stringify(await each())}`);
       } catch (error) {
         if (!(error instanceof ClientError)) found.push(`${each}: ${error}`);
       }
