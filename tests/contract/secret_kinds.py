@@ -50,6 +50,16 @@ SAID = [
     "パスワード：", "パスワードは ", "暗証番号: ", "비밀번호: ", "비밀번호는 ", "암호: ", "პაროლი: ", "գաղտնաբառ: ",
     "密钥: ", "令牌: ", "トークン: ", "токен: ", "clé d'API : ", "API-Schlüssel: ", "jeton : ", "API key为",
     "passwordは",
+    # "API key", "secret key" and "access token".
+    "API-ключ: ", "ключ API: ", "Ваш ключ API — ", "секретний ключ: ", "ключ доступа: ", "clave API: ",
+    "La clave de API es ", "token de acceso: ", "chave de API: ", "a chave da API é ", "jeton d'accès : ",
+    "chiave segreta: ", "token di accesso: ", "Geheimer Schlüssel: ", "geheime sleutel: ", "tajny klucz: ",
+    "klucz dostępu: ", "API anahtarı: ", "gizli anahtar: ", "erişim jetonu: ", "API金鑰：", "APIキー：", "API 키: ",
+    "API 키는 ", "مفتاح API: ", "رمز الوصول: ", "کلید API: ", "API कुंजी: ", "API কী: ", "API விசை: ",
+    "khóa API: ", "khóa bí mật: ", "kunci rahasia: ", "token akses: ", "hemlig nyckel: ", "API-nøkkel: ",
+    "hemmelig nøgle: ", "API-avain: ", "klíč API: ", "tajný kľúč: ", "API kulcs: ", "cheia API: ", "κλειδί API: ",
+    "διακριτικό πρόσβασης: ", "מפתח API: ", "אסימון גישה: ", "คีย์ API: ", "API ključ: ", "API raktas: ",
+    "slepenā atslēga: ", "salajane võti: ", "clau d'API: ", "ufunguo wa API: ", "çelësi API: ", "API გასაღები: ",
 ]  # fmt: skip
 # Program text, statements, files and commands; the secret stands in the place of the mark.
 SHAPES = [

@@ -13,6 +13,7 @@ from retrycontract.contract.redaction.commands import is_of_psql
 from retrycontract.contract.redaction.detectors import Find, Finder, Head, compiled, has_digit
 from retrycontract.contract.redaction.field_names import (
     CLOSERS,
+    FOREIGN_KEY,
     GAP,
     KIND_OF_NAME,
     KINDS,
@@ -50,8 +51,8 @@ from retrycontract.contract.redaction.values import (
 # These are other words in English: they count only behind a name that is no English word.
 _AMBIGUOUS_VERBS = frozenset({"to", "je", "ar", "er", "on", "la", "ir", "ay", "ni", "az", "-"})
 _ENGLISH_NAMES = re.compile(r"(?i)pass(?:w|c|p|\b|_)|pwd|secret|token|key|auth|cred|session|cookie|login|conn|sig|pin")
-_ASSIGNMENT = rf"(?i)({SECRET_NAME})({CLOSERS}{GAP})({OPERATOR})"
-_ASSIGNING = Head(rf"(?i)(?:{NAME_WORDS})[\w.$-]*{TAIL_OF_NAME}{SIGN}")
+_ASSIGNMENT = rf"(?i)({FOREIGN_KEY}|{SECRET_NAME})({CLOSERS}{GAP})({OPERATOR})"
+_ASSIGNING = Head(rf"(?i)(?:{FOREIGN_KEY}|(?:{NAME_WORDS})[\w.$-]*{TAIL_OF_NAME}){SIGN}")
 # Few texts have more names of the first kind than so many, and one more for so many characters: `"key":` in each row of
 # a table. Behind them only names count that say for sure what they name.
 MOST_NAMES, CHARACTERS_A_NAME = 1_500, 1_000
@@ -186,8 +187,7 @@ _OF_CHALLENGE = word_set("realm scope error error_description error_uri resource
 # The word before another one, and what begins a test that passed.
 _WORD_BEFORE = re.compile(r"([A-Za-z]+|---) \Z")
 _SECTION = re.compile(r"[\"']([\w:]+):\Z")  # `"Jwt:Key"`
-_PLAIN = frozenset({"=", "==", ":=", "!=", "=>"})
-_SETTING = frozenset({"=", ":"})
+_PLAIN, _SETTING = frozenset({"=", "==", ":=", "!=", "=>"}), frozenset({"=", ":"})
 # The last name before the sign of an assignment.
 _INNER_NAME = re.compile(r"[A-Za-z_$@][\w.$@-]*(?=[\"'\])]{0,3}[ \t]*:?=\Z)")
 

@@ -32,6 +32,21 @@ KIND_OF_NAME = r"(?:(?:api|access|secret|private|auth|master)[ ])"
 TAIL_OF_NAME = r"(?:[ ](?:key|secret|token|phrase|string|code|seed|word))?"
 SECRET_NAME = rf"{KIND_OF_NAME}?[\w.$@-]*(?:{NAME_WORDS})[\w.$-]*{TAIL_OF_NAME}"
 
+# "API key", "secret key" and "access token" in other languages: a noun, and before or behind it what it opens.
+_NOUN = (
+    r"(?:clau_*|(?:clave|chave|llave|cle|chiave|chei[ae]|voti|kunci|khoa|gakoa?|ufunguo|allwedd)s?\b"
+    r"|(?:schlussel|s[lj]eutel|nyckel|nokkel|nogle|avain|kl[iu]c|kulcs|kljuc|klucz|anahtar|raktas|atsleg|lykil|celes)[a-z]{0,4})"
+)
+_OPENED = (
+    r"(?:api\b|acc?es+[os]?|akses|dostep|pristup|erisim|truy[ ]cap|secret|sekret|segret|geheim|gizli|tajn|hem(?:me)?lig"
+    r"|skrivni|slepena|salai|titkos|slapt|rahs|rahasia|siri\b|bi[ ]mat|salaj)"
+)
+FOREIGN_KEY = (
+    rf"(?:{_OPENED}[a-z_{FOREIGN}]{{0,6}}[ _-](?:za[ ])?{_NOUN}"
+    rf"|{_NOUN}[ _-](?:(?:d[aei]?|dell|wa|za)[ '_-])?{_OPENED}[a-z_{FOREIGN}]{{0,6}}"
+    rf"|(?:token|jeton)[ ](?:d[ei]?[ '])?(?:acc?es(?:s?o|s[ay])?\b|akses|dostepu|pristupa?))"
+)
+
 SPACE = r"[ \t]{0,8}"
 GAP = r"[ \t]{0,60}"  # before the sign of an assignment, which may stand in a column
 # In a form a star or a colon ends the label, within its quotes.
@@ -88,14 +103,14 @@ _MARKS: dict[str, str] = {
     "jwtkey passwordsalt securityanswer otpseed totpsecret otpsecret totpkey mfaseed geheimnis segreto "
     "segredo",
     "TOKEN": "token bearer csrf xsrf csrftoken authtoken accesstoken refreshtoken idtoken accesstokens "
-    "refreshtokens authtokens apitokens authcode authcookie jeton",
+    "refreshtokens authtokens apitokens authcode authcookie jeton jetonu",
     "API_KEY": "apikey apikeys xapikey appkey applicationkey consumerkey servicekey subscriptionkey functionskey "
     "authkey accountkey storagekey licensekey licencekey sonarlogin masterkey deploykey integrationkey apitoken "
     "artapi cleapi "
     "ghpat azurepat githubpat gitlabpat stripekey openaikey anthropickey geminikey dapi claveapi chaveapi chiaveapi "
     "apischlussel apisleutel kluczapi apinyckel",
     "ACCESS_KEY": "accesskey accesskeys secretkey secretkeys secretaccesskey clesecrete clavesecreta chavesecreta "
-    "zugriffsschlussel",
+    "zugriffsschlussel toegangssleutel",
     "PRIVATE_KEY": "privatekey privatekeys signingkey encryptionkey decryptionkey sshkey hmackey aeskey rsakey "
     "sharedkey cryptokey serverkey enckey cryptkey signkey unsealkey networkkey vapidprivate privkey claveprivada "
     "chaveprivada",
@@ -214,6 +229,7 @@ RULES = word_set(ascii_copy(
 _WITHIN_WORD = re.compile(r"[A-Za-z][0-9]+[a-z]")
 # A digit and a sign that no name has, or a number that people add to a word.
 _NO_NAME = re.compile(r"[0-9][^\s]*[!#%^&*+~]|[!#%^&*+~][^\s]*[0-9]|[A-Za-z_-](?:12+3+[0-9]*|(?:19|20)[0-9]{2}|321)\Z")
+_FOREIGN_KEY = re.compile(rf"\b{FOREIGN_KEY}\Z")
 _PARTS, _DIGITS = re.compile(r"[._\-/:@ ]"), re.compile(r"[0-9!#$%^&*+?~]+")
 SHORTEST_KEY = 6
 _BOUNDARY = re.compile(
@@ -275,6 +291,8 @@ def _judge(name: str) -> NameVerdict:
     mark = None if words[0] in _QUESTIONS else _mark(words)
     if mark:
         return NameVerdict(mark=mark)
+    if is_foreign_key(words):
+        return NameVerdict(mark="API_KEY")
     listing, secret_id = _counts_or_pages(words), "".join(words[-2:]) in _SECRET_IDS
     return NameVerdict(
         weak=words[-1] in _WEAK_WORDS or secret_id,
@@ -282,6 +300,11 @@ def _judge(name: str) -> NameVerdict:
         descriptor=words[-1] in _DESCRIPTORS,
         identifier=listing or (words[-1] in _IDENTIFIERS and not secret_id),
     )
+
+
+def is_foreign_key(words: tuple[str, ...]) -> bool:
+    """Say whether folded words end with "API key" or the like in another language."""
+    return _FOREIGN_KEY.search(" ".join(words)) is not None
 
 
 def is_secret_name(text: str) -> bool:

@@ -14,8 +14,18 @@ _PASSWORDS = """
 पासवर्ड कूटशब्द পাসওয়ার্ড கடவுச்சொல் పాస్వర్డ్ ಪಾಸ್‌ವರ್ಡ್ പാസ്‌വേഡ് પાસવર્ડ ਪਾਸਵਰਡ รหัสผ่าน ລະຫັດຜ່ານ პაროლი գաղտնաբառ
 lykilorð lykilorðið lykilorðinu ពាក្យសម្ងាត់ စကားဝှက်
 """
-_SECRETS = "密钥 密鑰 秘密鍵 シークレット 비밀키 секрет секретный_ключ"
-_TOKENS = "令牌 トークン 토큰 токен"
+_SECRETS = """
+密钥 密鑰 金鑰 秘钥 秘密鍵 シークレット 비밀키 비밀_키 секрет секретный_ключ секретний_ключ таємний_ключ
+μυστικό_κλειδί מפתח_סודי المفتاح_السري مفتاح_سري کلید_مخفی गुप्त_कुंजी คีย์ลับ アクセスキー 액세스_키
+"""
+_TOKENS = """
+令牌 權杖 トークン 토큰 токен διακριτικό_πρόσβασης אסימון טוקן رمز_الوصول رمز_الدخول توکن ٹوکن टोकन টোকেন டோக்கன்
+టోకెన్ ಟೋಕನ್ ടോക്കൺ ટોકન ਟੋਕਨ โทเค็น โทเคน ტოკენი
+"""
+# Words for "key" and "access": with "API" or "secret", or with each other, they name one. Some are too short for that.
+_KEYS = "ключ кључ клуч кілті κλειδί מפתח مفتاح کلید कुंजी விசை ਕੁੰਜੀ คีย์ กุญแจ გასაღები բանալի"
+_ACCESSES = "доступ достъп πρόσβασης الوصول دسترسی"
+_API_KEYS = "APIキー API_キー API鍵 API키 API_키 API_কী API_కీ API_ಕೀ API_കീ API_કી"
 _CODES = """
 验证码 校验码 驗證碼 认证码 動態密碼 認証コード 確認コード ワンタイムパスワード 인증번호 인증코드
 пин-код ПИН-код PIN-код пинкод пін-код код_доступа код_домофона
@@ -29,6 +39,9 @@ _KNOWN: Final = {
     "PASSWORD": ("pw", "pwd", "pass", "pass_", "passwd", "passwd_", "password"),
     "SECRET": ("pw", "pwd", "pass", "pass_", "secret", "secret_"),
     "TOKEN": ("pw", "jwt", "jwt_", "token", "token_"),
+    "KEY": ("clau",),
+    "ACCESS": ("access",),
+    "API_KEY": ("dapi",),
     "OTP": ("otp",),
 }
 KNOWN_FORMS: Final = frozenset(word for words in _KNOWN.values() for word in words if "_" not in word)
@@ -36,9 +49,12 @@ KNOWN_FORMS: Final = frozenset(word for words in _KNOWN.values() for word in wor
 
 def _forms() -> dict[str, str]:
     forms: dict[str, str] = {}
-    for mark, names in (("PASSWORD", _PASSWORDS), ("SECRET", _SECRETS), ("TOKEN", _TOKENS), ("OTP", _CODES)):
+    for mark, names in (
+        ("PASSWORD", _PASSWORDS), ("SECRET", _SECRETS), ("TOKEN", _TOKENS), ("KEY", _KEYS), ("ACCESS", _ACCESSES),
+        ("API_KEY", _API_KEYS), ("OTP", _CODES),
+    ):  # fmt: skip
         joined = names.replace("\u200c", "").split()
-        for name in {name for word in joined for name in (word, word.replace("_", " "), word.replace("_", "-"))}:
+        for name in {name for word in joined for name in (word, word.replace("_", " "))}:
             known = max((word for word in _KNOWN[mark] if len(word) <= len(name)), key=len)
             forms |= dict.fromkeys((name, name.capitalize(), name.upper()), known.ljust(len(name), "_"))
     # The longest first, for some begin like others; some capitals, as in German, would change the length.

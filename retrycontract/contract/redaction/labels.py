@@ -5,6 +5,7 @@ from __future__ import annotations
 from retrycontract.contract.redaction.detectors import WholePattern, has_digit
 from retrycontract.contract.redaction.field_names import (
     WORDS_FOR_SECRETS,
+    is_foreign_key,
     is_secret_name,
     judge,
     split_words,
@@ -58,7 +59,9 @@ def is_label(text: str, mark: str) -> bool:
     is_capital = text.lstrip(FOREIGN)[:1].isupper() or text[:1] == FOREIGN
     if not is_capital or len(words) > MOST_WORDS or not _TELLING.isdisjoint(words):
         return False
-    if " ".join(words) in _SIGNING_IN or (mark in _KEY_MARKS and "api" in words and not _KEYS.isdisjoint(words)):
+    if " ".join(words) in _SIGNING_IN or (mark in (*_KEY_MARKS, "TOKEN") and is_foreign_key(words)):
+        return True
+    if mark in _KEY_MARKS and "api" in words and not _KEYS.isdisjoint(words):
         return True
     joined = ("".join(words[at : at + many]) for many in (1, 2, 3) for at in range(len(words)))
     return any(_WORDS.get(word) in (mark, "PASSWORD", "CREDENTIAL") for word in joined)
