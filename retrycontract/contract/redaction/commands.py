@@ -122,6 +122,7 @@ _OPTIONS = re.compile(
 REACH = 5_000
 _PASSWORD = Head(rf"\b(?:{_HEADINGS})([^\s-][^\s]*)", reach=REACH)
 _NETRC = Head(r"(?i)\blogin\s+\S+\s+password\s+([^\s,;]+)")
+_OF_BOTH = re.compile(r"(?i)login\s+(?:and|or)\s")  # `a default login and password to avoid a prompt`
 _REQUIRED = Head(r"(?i)\b(?:(?:requirepass|masterauth)[ \t]+|(?-i:PASSWORD)\()([^\s-][^\s;]*)")
 _IDENTIFIED = Head(
     r"(?i)\b(identified\s+(?:with\s+[\w\"'`]+\s+(?:by|as)|by)(?:\s+(?:values|password))?)\s+([^\s-][^\s;]*)"
@@ -180,6 +181,8 @@ def find_passwords(head: Head, text: str, allowance: Allowance) -> Iterator[Secr
         if not literal or literal.is_placeholder or literal.is_word_of_code or literal.text == "|":
             continue
         if head is _NETRC and METHOD.match(literal.text):
+            continue
+        if head is _NETRC and _OF_BOTH.match(text, find.span(0)[0]) and not has_digit(literal.text):
             continue
         if head is _IDENTIFIED and not _identifies(text, find, literal):
             continue
@@ -289,7 +292,8 @@ def has_password(word: str) -> bool:
     user, _, password = word.partition(":")
     secret = password.strip("\"'{} ")
     is_path = secret[:1] in ("/", ":") and not user
-    return bool(secret) and not is_path and "::" not in word and "://" not in word
+    is_form = word.startswith("<") and word.find(">") in (-1, len(word) - 1)  # `--user <user:password>`
+    return bool(secret) and not is_path and not is_form and "::" not in word and "://" not in word
 
 
 def _user_and_password(text: str, start: int, end: int) -> Iterator[SecretSpan]:

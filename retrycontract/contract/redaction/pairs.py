@@ -16,9 +16,14 @@ from retrycontract.contract.redaction.values import read_literal
 # What a sentence says of a flag.
 _SAID_OF_FLAGS = word_set(
     "option options flag flags argument arguments parameter parameters switch value is was are and or to as for in on "
-    "if when with from will can must should overrides sets takes"
+    "if when with from will can must should overrides sets takes but also instead explicitly here too only again"
+    " because since unless before after then so than by at via without does do has have may needs which that it this these the"
+    " added command switches used"
 )
-_GOES_ON = re.compile(r"[.,]?[ \t]+[A-Za-z(`]|[.,]?\s*\Z|[.,]\s")
+_GOES_ON = re.compile(r"[.,]?\s+[A-Za-z(`-]|[.,]?\s*\Z|[.,]\s")
+# What stands for a value where options are listed; there a column or a bracket parts it from what is said of it.
+_STANDING_FOR = word_set("arg args val name names file filename user-id userid uri")
+_LISTED = re.compile(r"[A-Za-z_|-]+"), re.compile(r"(?:[ \t]{2,}|\t)[A-Za-z(]"), re.compile(r"[ \t]+[a-z(]")
 _NAMES = re.compile(r"\\?[\"'][ \t]*:[ \t]*\\?[\"'{\[0-9tfn]")
 # Behind options without a value: `-genkey` and `--no-password` read like a secret's name, too.
 _FLAG = Head(rf"(?i)(?:^|[\s\"'`(\[,])(?:--?[\w-]{{1,40}}[ \t]{{1,4}}){{0,6}}--?({SECRET_NAME})([\"']?,?[ \t]+)")
@@ -93,7 +98,20 @@ def _is_said(text: str, find: Find, literal: Literal) -> bool:
     between = text[find.span(1)[1] : find.span(0)[1]]
     is_item = between[:1] in ("'", '"') and "," in between
     goes_on = _GOES_ON.match(text, literal.end) is not None
-    return is_item or (goes_on and literal.text in _SAID_OF_FLAGS)
+    return is_item or (goes_on and literal.text in _SAID_OF_FLAGS) or _is_listed(text, find, literal, between)
+
+
+def _is_listed(text: str, find: Find, literal: Literal, between: str) -> bool:
+    """Say whether a flag stands where options are listed: `[-pass arg]`, `--password     force a prompt`."""
+    word, in_column, goes_on = _LISTED
+    bare = literal.text.rstrip("]")
+    if bare in _STANDING_FOR or find[1].endswith("."):
+        return True
+    if not word.fullmatch(bare):
+        return False
+    is_apart = len(between) > 1 and between.isspace() and goes_on.match(text, literal.end)
+    is_optional = text.startswith("]", literal.start + len(bare)) and text[find.span(0)[0]] == "["
+    return bool(is_apart or is_optional or in_column.match(text, literal.end))
 
 
 # Behind `set` and the like: in lists of words, too.
