@@ -32,7 +32,7 @@ from retrycontract.contract.redaction.field_names import (
 )
 from retrycontract.contract.redaction.generated import read_generated
 from retrycontract.contract.redaction.labels import is_label
-from retrycontract.contract.redaction.likeness import LONG_WORD, LONGEST_SAID
+from retrycontract.contract.redaction.likeness import LONG_WORD, LONGEST_SAID, is_algorithm
 from retrycontract.contract.redaction.literals import Literal, is_quoted_secret, is_secret_literal
 from retrycontract.contract.redaction.randomness import counts_or_refers, without_sums
 from retrycontract.contract.redaction.scan_copies import FOREIGN
@@ -238,7 +238,7 @@ def _assigned(
         return  # `パスワードは8文字以上`: a rule
     if said:
         long_word = literal.quoted and " " not in literal.text and len(literal.text) >= LONG_WORD
-        if not long_word and not (literal.telling and has_digit(literal.text)):
+        if is_algorithm(literal.text) or not (long_word or (literal.telling and has_digit(literal.text))):
             return
         if operator.strip(": ") in _AMBIGUOUS_VERBS and not (
             literal.quoted or literal.is_noise or _is_foreign(name, operator)

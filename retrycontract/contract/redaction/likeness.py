@@ -22,6 +22,14 @@ SHORTEST_MIXED, SHORTEST_ALTERNATING, _DIGITS = 5, 8, re.compile("[0-9]+")
 _DATE = re.compile(r"[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}(?:[T ][0-9:.Z+-]*)?[.,;)]*\Z")  # when it was changed
 # `Summer2024!`: the sign is the password's, as a capital letter and digits before it say.
 _SHOUTED = re.compile(r"(?=[^\s]*[a-z])[A-Z][A-Za-z]{3,20}[0-9]{2,6}!{1,3}(?:[.,;:?)\]}\"'`]|\Z)")
+# What is said of a secret, `is RSA-2048 encrypted`, `is HS256-signed`.
+_ALGORITHM = re.compile(
+    r"(?i)(?:sha-?(?:[1-3]|224|256|384|512)|[hrpe]s(?:256|384|512)|rsa-?(?:1024|2048|3072|4096)|aes-?(?:128|192|256)"
+    r"|p-(?:224|256|384|521)|(?:ed|x|curve)(?:25519|448)|base-?(?:16|32|58|62|64|85)|utf-?(?:8|16|32)|md[245]|chacha20"
+    r"|argon2(?:id|i|d)?|pbkdf2|blake[23][bs]?|[bs]crypt|scram|rsa|aes|hmac|ecdsa)"
+    r"(?:[-_/](?:[0-9]{1,4}|[a-z]{2,10}(?:256|384|512|1)?|poly1305)){0,3}[.,;:!?)]*"
+)
+_CHOSEN = re.compile(r"[A-Za-z0-9]+|\w{12,}|(?=[^!@#$%^&*+?~]*[!@#$%^&*+?~])[\w.!@#$%^&*+?~-]+")
 # What is written as program text.
 _WRITTEN = re.compile(r"[\"'`=<>(){}\[\],;|\\]|^[:/-]")
 
@@ -38,12 +46,19 @@ def is_certain(literal: Literal, mark: str) -> bool:
     text = literal.text
     if len(text.strip()) < SHORTEST or literal.is_placeholder or not has_digit(text) or _DATE.match(text):
         return False
+    if is_algorithm(text):
+        return False
     if mark == "PASSWORD" and literal.telling and is_quoted_secret(literal, mark) and "://" not in text:
         return True
     if mark in PASSWORDS and literal.is_mixed:
         return True
     is_other = mark != "PASSWORD" and mark in PASSWORDS
     return literal.is_noise or literal.is_dense or (is_other and is_plainly_secret(text, "PASSWORD"))
+
+
+def is_algorithm(text: str) -> bool:
+    """Say whether a word names how a secret is kept or signed, or says that it is."""
+    return _ALGORITHM.fullmatch(text) is not None
 
 
 def certain(name: str, literal: Literal | None, at: int, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -67,6 +82,14 @@ def is_plainly_secret(text: str, mark: str) -> bool:
         return False
     is_alternating = len(literal.text) >= SHORTEST_ALTERNATING and literal.text.isalnum() and alternates(literal.text)
     return (is_telling_key(literal.text) or is_alternating) and is_certain(literal, mark)
+
+
+def is_chosen(text: str) -> bool:
+    """Say whether a word is a password as people choose them, such as a word and a number: no path, method or name."""
+    literal = Literal(text.rstrip(ENDS), 0, len(text), quoted=False)
+    if len(text) > LONGEST_SAID or METHOD.search(literal.text) or not _CHOSEN.fullmatch(literal.text):
+        return False
+    return is_certain(literal, "PASSWORD") and not is_secret_name(literal.text)
 
 
 def alternates(text: str) -> bool:

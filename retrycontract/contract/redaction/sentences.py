@@ -17,6 +17,8 @@ from retrycontract.contract.redaction.likeness import (
     SHORTEST,
     alternates,
     certain,
+    is_algorithm,
+    is_chosen,
     is_plainly_secret,
     mark_of,
 )
@@ -74,15 +76,29 @@ _SAYING = (
 _MIXED = r"[^\s/\"'`]*?[0-9!#$%^&*+?~][^\s\"'`]"
 _WORD = re.compile(rf"[^\s\"'`]{{0,{LONGEST_SAID + 1}}}")
 _BARE = Head(rf"(?i)({SECRET_NAME})(?:[ \t]{{1,3}}(?:{_SAYING}){{0,2}}|;[ \t]?)[\"'`]?({_MIXED})")
+# What heads a pair of a user and a password, and who is known without a heading.
+_PAIR = (
+    r"creds?|credentials?|logins?|log-in|u/p|(?:user(?:name)?|login|e?-?mail)[ ]?/[ ]?pass\w*"
+    r"|(?:zugangs|anmelde|login)daten|zugang|acceso|identifiants?|connexion|credencia(?:le)?s|credenziali|accesso|acesso|inlogg\w*|logowanie|pr[io]h?lasen\w*|giris"
+    r"|(?:test|demo|default|admin\w*|initial|guest|sample|staging|gast)[ -]?(?:account|user|konto|zugang|benutzer)s?"
+    r"|(?:compte|cuenta|conta|usuario|utilisateur|utente)[ ](?:de |di |d')?(?:test|demo|prueba|teste|prova|admin\w*)"
+)
+_DRESS = r"[`\"'*]{0,3}"
+_KNOWN_USER = r"\b(?:admin\w*|root|test\w*|demo|guest|user|gast|[\w.+-]+@[\w-]+\.[\w.-]+)"
+_NUMBERED = r"[^\s/\"'`]*?[0-9!#$%^&+?~]"
 _LOGIN = Head(
-    r"(?i)\b(?:log(?:in|ging|ged)?|sign(?:ing|ed)?|anmelde\w*|melde dich)(?:[ \t]+(?:in|on))?"
+    r"(?i)\b(?:log(?:in|ging|ged)?|sign(?:ing|ed)?|anmeld\w*|melde dich)(?:[ \t]+(?:in|on))?"
     r"(?:[ \t]+(?:with|as|mit|als)|:)[ \t]+[^\s/]+"
-    rf"(?:[ \t]?/[ \t]?|[ \t]+(?:and|with|und|mit)[ \t]+)[`\"']?({_MIXED})"
-    r"|\b(?:creds?|credentials|zugangsdaten|identifiants|credenciales|login)\b"
-    r"[ \t]*(?:are|sind|son|is|:)?[ \t]*[`\"']?[\w.@+-]+"
-    rf"[`\"']?[ \t]*/[ \t]*[`\"']?({_MIXED})|\bu(?:ser(?:name)?)?:[ \t]*\S+[ \t,;/]+p(?:ass|w|wd)?:[ \t]*({_MIXED})"
+    rf"(?:[ \t]?/[ \t]?{_DRESS}({_NUMBERED})|[ \t]+(?:and|with|und|mit)[ \t]+{_DRESS}({_MIXED}))"
+    rf"|\b(?:{_PAIR})\b\**(?:[ \t]+[\w.()-]+){{0,3}}[ \t]*(?::|-|=|\(|\b(?:are|is|sind|son|sont|sono)\b)\**[ \t]*"
+    rf"{_DRESS}[\w.@+-]+{_DRESS}[ \t]*/[ \t]*{_DRESS}({_NUMBERED})"
+    rf"|{FOREIGN}[ \t]?:?[ \t]*{_KNOWN_USER}[ \t]/[ \t]{_DRESS}({_NUMBERED})"
+    rf"|\bu(?:ser(?:name)?)?:[ \t]*\S+[ \t,;/]+p(?:ass|w|wd)?:[ \t]*({_NUMBERED})"
+    rf"|{_KNOWN_USER}{_DRESS}[ \t]/[ \t]{_DRESS}({_MIXED})"
     rf"|\b(?:unlock|decrypt|encrypt|open)\w*[ \t]+(?:\S+[ \t]+){{0,3}}?with[ \t]+({_MIXED})"
 )
+# Of these, the ones in which people's own words are taken as well, with a number in them.
+_STRONG = (1, 3, 4, 5)
 # The name in another script, which has become a short one, joined to the value: no blank parts words there.
 _JOINED = Head(
     rf"(?:{FOREIGN}[\w ]{{0,20}}?(?:pw|pwd|pass_?|passwd_?|password_*)([A-Za-z0-9]{{6,40}})(?:[^\w]|$)"
@@ -127,7 +143,7 @@ def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[Se
     for find in islice(head.all(text, allowance), allowance.most):
         group, mark = (2, judge(find[1]).mark) if head is _BARE else (1, "PASSWORD")
         if head is _LOGIN:
-            group = next(each for each in range(1, 5) if find.span(each) != (-1, -1))
+            group = next(each for each in range(1, 8) if find.span(each) != (-1, -1))
         if head is _JOINED:
             group = 1 if find.span(1) != (-1, -1) else 2
             if not alternates(find[group]):
@@ -146,7 +162,8 @@ def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[Se
             word = _WORD.match(text, start)
             if word and head is _BARE and "_" in find[1] and find[1].isupper() and NUMBER.fullmatch(word[0]):
                 continue  # `#define TLS1_CK_PSK 0x0300008A`
-            if word and is_plainly_secret(word[0], mark):
+            is_strong = head is _LOGIN and group in _STRONG
+            if word and (is_plainly_secret(word[0], mark) or (is_strong and is_chosen(word[0]))):
                 allowance.spend(start)
                 yield SecretSpan(start, start + len(word[0].rstrip(ENDS)), mark)
 
@@ -177,6 +194,8 @@ def find_said_first(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         start, _ = find.span(1)
         word = find[1].rstrip(ENDS)
         if len(word) >= SHORTEST and _FIRST_WORD.fullmatch(word) and not Literal.whole(word).is_placeholder:
+            if is_algorithm(word):
+                continue
             allowance.spend(start)
             yield SecretSpan(start, start + len(word), "PASSWORD")
 
