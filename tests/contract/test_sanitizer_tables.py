@@ -32,6 +32,12 @@ WRITTEN = {
     "a data frame": "   user       password\n0   bob     {}\n1   amy  {}\n",
     "a frame of lines": "┏━━━┳━━━┓\n┃ user ┃ password ┃\n┡━━━╇━━━┩\n│ bob │ {} │\n│ amy │ {} │\n└───┴───┘",
     "rows that name": "| Setting | Value |\n|---|---|\n| DB_PASSWORD | {} | x |\n| Host | db |\n| root password | {} |",
+    "a description between": "| Name | Description | Default |\n|---|---|---|\n| GRU_PASSWORD | Gru's password | {} |"
+    "\n| DB_PASSWORD | yes | `{}` | the database's |",
+    "a description between, without a frame": "GRU_PASSWORD | Gru's SSH password | {}\nDB_PASSWORD | the other | {}\n",
+    "users and passwords": "| System | Zugangsdaten |\n|---|---|\n| Test | ana / {} |\n| Next | `bob`:`{}` |\n",
+    "cells of HTML": "<td>Password</td>\n<td>{}</td>\n</tr>\n<td>Password</td>\n  <td><code>{}</code></td>\n",
+    "pairs of reStructuredText": "* - Password\n  - {}\n* - Admin password\n  - {}\n",
     "HTML": "<table><tr><th>User</th><th class=x>Password</th></tr>\n<tr><td>bob</td><td>{}</td></tr>"
     "<tr><td>amy</td><td><code>{}</code></td></tr></table>",
     "HTML in capitals": "<TR><TH>Password</TH><TH>x</TH></TR><TR><TD>{}</TD></TR><TR><TD>{}</TD></TR></TABLE>",
@@ -77,6 +83,11 @@ OTHERS = (
     "Password rules\n==============\n\nAt least 12 signs, 2 of them digits.\n",
     "r'Login|Password|Token|'\nr'Name2|User3|Role4|'\n",
     "| Login | Password |\n|---|---|\n| a | b |\n",
+    "| User | Password |\n|---|---|\n| ana | required |\n| bob | expired |\n| eve | not known |\n",
+    "<tr><th>User</th><th>Password</th></tr><tr><td>bob</td><td>optional</td></tr>",
+    "| Method | Password |\n|---|---|\n| basic | cleartext |\n", "| DB_PASSWORD | yes | v2.3.1 | 2024-01-01 |\n",
+    "token | python3 | sort -k2\n", "cat token | utf8dec | sort\n", "* - Password\n  - Description\n",
+    "| DB_PASSWORD | the password | string | SHA-256 | 12 signs |\n", "<td>Password</td>\n<td>Required</td>\n",
     "password   the password that is asked for\nuser2      the name of the user\n",
 )  # fmt: skip
 
@@ -114,6 +125,17 @@ HEADINGS = (
 def test_a_heading_may_say_more_than_the_name(name: str) -> None:
     for text in (f"name,{name},city\nbob,aB3$xK9mQ2z,Rome\n", f"| {name} | x |\n|---|---|\n| aB3$xK9mQ2z | y |\n"):
         assert "aB3$xK9mQ2z" not in SANITIZER.redact_text(text)
+
+
+@pytest.mark.parametrize("user", ["User", "Username", "E-Mail", "Benutzername", "Login"])
+def test_beside_a_user_a_word_is_a_password(user: str) -> None:
+    markdown = f"| {user} | Password | Role |\n|---|---|---|\n| ana | bluemonkey | admin |\n| bob | sunshine | |\n"
+    page = f"<tr><th>{user}</th><th>Password</th></tr><tr><td>ana</td><td>bluemonkey</td></tr>"
+    for text in (markdown, page):
+        shown = SANITIZER.redact_text(text)
+        assert "bluemonkey" not in shown
+        assert "sunshine" not in shown
+        assert "ana" in shown
 
 
 @pytest.mark.parametrize("value", ["!Passw0rd", "(Passw0rd1", "[Passw0rd1", "Passw0rd1()", "hunter2.x", "Abc12.def"])

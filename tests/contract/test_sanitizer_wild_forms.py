@@ -31,6 +31,10 @@ TELLING = [
     "Passwort für den Server: §", "Le mot de passe de la base est §", "Mot de passe du wifi : §",
     "La contraseña del servidor es §", "Senha do banco: §", "Password del wifi: §", "Wachtwoord voor de server: §",
     "Hasło do bazy to §", "<p>Your password is <code>§</code>.</p>", "<p>Password: <b>§*§</b></p>",
+    # Below a sentence, a label of a page or the end of a line.
+    "Your temporary password is:\n\n§", "Ihr neues Passwort lautet:\n§", "Secret access key\n§Xy7\nHide",
+    "API Key\nq7§Xy7kk9\nCopy", "Both accounts use the password\n§z9 and more",
+    "Log in with the new password\n  `§z9`.",
     # A user and a password.
     "Login: admin / §", "creds are ana / §", "Demo credentials — a@b.c / §", "Created admin user (admin@x.io / §)",
     "Default Login**: `admin` / `§`", "Login default: admin/§", "user/pass: ana/§", "u/p: ana/§", "Testkonto: ana / §",
@@ -186,6 +190,7 @@ HARMLESS = [
     "Use --token instead of --api-key.", "Pass --token explicitly or set it",
     "the --ftp-user and --ftp-password command\nswitches", "Same as --pass but used for a proxy.",
     "See also --proxy-tlspassword. Added in 7.52.0.", "use a default login and password to avoid a prompt",
+    "The user forgot the password\nbase64 of it is kept", "API Key\nRequired\nCopy", "Password\nutf8mb4\nEdit",
     # Algorithms.
     "The secret is RSA-2048 encrypted.", "password is SHA-256 hashed", "The token is base64-encoded.",
     "Use SHA256 as the password hash.", "The token is HS256-signed.", "the secret is HMAC-SHA256 of the body",

@@ -19,7 +19,7 @@ def word_set(words: str) -> frozenset[str]:
 NAME_WORDS = (
     "pass|pasw|p?swd|pwd|passwort|kennwort|contrase|senha|secret|token|key|auth|cred|jwt|bearer|session|sessid|cookie|otp|cvv|"
     "cvc|ssn|sig|dsn|conn|login|access_?id|accessid|mnemonic|art-api|client_srt|csrf|xsrf|pin|salt|sas|pw|psk|seed|"
-    "sid|mfa|pepper|[dk]ek\\b|two_?factor|(?:verification|security|recovery|backup)[_ -]?(?:code|phrase)|"
+    "sid|mfa|pepper|[dk]ek\\b|two_?factor|zugangsd|(?:verification|security|recovery|backup)[_ -]?(?:code|phrase)|"
     "social_?security|dapi|hmac|"
     # Other languages, without their accents.
     "mot[ _-]de[ _-]passe|mdp|wachtwoord|parool|hasl[oae]|sifr[aeu]|parol|hesl[oae]|jelsz|losenord|adgangskode|kodeord|"
@@ -115,7 +115,7 @@ _MARKS: dict[str, str] = {
     "sharedkey cryptokey serverkey enckey cryptkey signkey unsealkey networkkey vapidprivate privkey claveprivada "
     "chaveprivada",
     "AUTHORIZATION": "auth authorization authorisation proxyauthorization xauth",
-    "CREDENTIAL": "credential credentials cred creds",
+    "CREDENTIAL": "credential credentials cred creds zugangsdaten anmeldedaten credenciales credenziali credenciais",
     "JWT": "jwt jwts",
     "SESSION": "session sessions phpsessid jsessionid sessid sessionkey sessionsecret sessioncookie",
     "COOKIE": "cookie cookies setcookie",

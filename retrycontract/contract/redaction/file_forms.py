@@ -45,7 +45,8 @@ _NAME_THEN_VALUE = Head(rf"(?i)<[\w:.-]+[^<>]*?{_NAMING}[^<>]*?\svalue=[\"']([^\
 _VALUE_THEN_NAME = Head(rf"(?i)<[\w:.-]+[^<>]*?\svalue=[\"']([^\"'<>]+)[\"'][^<>]*?{_NAMING}")
 _TAG = r"(?:</?(?:b|strong|i|em|u|code|kbd|tt|span|td|th|dt|dd|label|mark|pre|br)\b[^<>\n]*>|\*\*|__)"
 _EMPHASIS = Head(
-    rf"(?i)({SECRET_NAME})(?:[ \t]?:?|[ \t](?:is|ist|est|es|lautet))[ \t]*{_TAG}(?:[ \t]*(?::|{_TAG}))*[ \t]*`?"
+    rf"(?i)({SECRET_NAME})(?:[ \t]?:?|[ \t](?:is|ist|est|es|lautet))[ \t]*{_TAG}(?:[ \t]*(?::|{_TAG}))*"
+    rf"(?:\r?\n[ \t]*<(?:td|dd|th|code|span)\b[^<>\n]*>(?:[ \t]*{_TAG})*)?[ \t]*`?"
     r"([^\s<>*`:][^\s<>`]*)"
 )
 _VALUE_FIRST = Head(
@@ -75,9 +76,10 @@ _EXPECTED = Head(
 
 # A title or a prompt alone on its line, with the value alone below it.
 _TITLE = Head(
-    rf"(?im)^[ \t]*(?:#{{1,6}}[ \t]+|[*_=]{{1,6}}[ \t]*)?(?:[\w']+[ \t]){{0,4}}?({SECRET_NAME})"
-    r"(?:[ \t]*[*_=:]{1,6}|[ \t]*\n[=-]{3,}|[ \t]*)[ \t]*\r?\n(?:[ \t]*\r?\n){0,2}(?:```\w*[ \t]*\n)?"
-    r"[ \t]*`?([^\s`]+)`?[ \t]*\r?(?:\n|\z)"
+    rf"(?im)^[ \t]*(?:#{{1,6}}[ \t]+|[*_=]{{1,6}}[ \t]*(?:-[ \t]+)?)?(?:[\w']+[ \t]){{0,4}}?({SECRET_NAME})"
+    r"(?:[ \t]*(?:[ \t](?:is|are|ist|lautet|est|es|e|to|je|er|ar))?[*_=:]{1,6}"
+    r"|[ \t]*\n[=-]{3,}|[ \t]*)[ \t]*\r?\n(?:[ \t]*\r?\n){0,2}(?:```\w*[ \t]*\n)?"
+    r"[ \t]*(?:-[ \t]+)?`?([^\s`]+)`?[ \t]*\r?(?:\n|\z)"
 )
 # The same as the string of a JSON that is broken.
 _QUOTED_TITLE = Head(
@@ -85,6 +87,9 @@ _QUOTED_TITLE = Head(
 )
 # What is marked as a title, and what ends what stands below one.
 _MARKED_TITLE = re.compile(r"[ \t]*[#*_=]|[^\n]*(?:[:*=_]|\n[=-]+)[ \t]*\r?\n")
+# The label of a page, and the button beside the field that it names.
+_LABEL = re.compile(r"[ \t]*[A-Z][\w-]*(?: [\w-]+){0,3}[ \t]*\r?\n")
+_BUTTON = re.compile(r"\s*(?i:copy|copied|hide|show|reveal|regenerate|revoke|rotate|roll|delete|edit|download)\b")
 _END_BELOW = re.compile(r"[ \t]*(?:\r?\n|\Z|```|[#*=]|[^\n]{0,40}:[ \t]*(?:\r?\n|\Z))")
 # An element with the value in one of the elements in it.
 _OUTER = Head(
@@ -214,11 +219,12 @@ def find_below_titles(head: Head, text: str, allowance: Allowance) -> Iterator[S
     is_quoted = head is _QUOTED_TITLE
     for place in head.places(text, allowance):
         start, end = place.start, place.end
-        if not (is_quoted or _MARKED_TITLE.match(text, start)):  # as most lines with such a word, and one below
+        is_marked = is_quoted or _MARKED_TITLE.match(text, start)
+        if not (is_marked or _LABEL.match(text, start)):  # as most lines with such a word, and one below
             continue
         find = place.read()
         mark, literal = judge(find[1]).mark, Literal(find[2].rstrip(ENDS), *find.span(2), quoted=False)
-        if not mark or find[2].endswith(":"):
+        if not mark or find[2].endswith(":") or not (is_marked or _BUTTON.match(text, end)):
             continue
         if is_plainly_secret(find[2], mark) or (
             mark == "PASSWORD" and is_mixed(literal) and (is_quoted or _END_BELOW.match(text, end))

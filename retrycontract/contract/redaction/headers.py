@@ -8,7 +8,7 @@ from string import digits
 
 from retrycontract.contract.redaction.allowance import Allowance
 from retrycontract.contract.redaction.detectors import Head, compiled
-from retrycontract.contract.redaction.field_names import NAME_WORDS, SECRET_NAME, judge
+from retrycontract.contract.redaction.field_names import NAME_WORDS, RULES, SECRET_NAME, judge, word_set
 
 LONGEST_LINE = 2_000  # characters
 MOST_WORDS, LONGEST_NAME = 4, 100  # of a column
@@ -26,6 +26,21 @@ NAMED = Head(
 _ANY_RULE = "\n-"
 _NUMBERS = str.maketrans(dict.fromkeys(digits, "0"))
 _SIGN, _BLANKS, _SIGNS_OR_BLANKS = re.compile(r"[|,;\t]"), re.compile(" {2,}"), re.compile(r"[|,;\t]| {2,}")
+
+
+# A column of users, and what one of passwords holds beside it, other than kinds.
+_USERS = re.compile(
+    r"(?i)(?:e-?mail|users?|user[ _-]?names?|login|account|benutzer(?:name)?|usuario|utilisateur|utente|uzytkownik)"
+)
+NO_PASSWORDS = RULES | word_set(
+    "changed unchanged expired same unknown blank empty stored hashed encrypted generated never always redacted hidden"
+    " masked unset"
+)
+
+
+def are_of_users(names: list[str]) -> bool:
+    """Say whether the columns are those of users, so that a word beside one is a password rather than a type."""
+    return any(map(_USERS.fullmatch, names))
 
 
 def names_secret(names: list[str]) -> bool:

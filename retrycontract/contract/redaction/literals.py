@@ -182,7 +182,7 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
     if "://" in text and verdict.mark not in ("CONNECTION_STRING", "PASSWORD", "SECRET"):
         return False  # what is secret in a URL is found as such
     is_usage = beside.name[:2] == "--" and text.islower() and is_spelt(text) and is_secret_name(text)
-    if is_usage and split_words(text)[-1] in split_words(beside.name):  # `--token=bearer_token`
+    if is_usage and ("/" in text or split_words(text)[-1] in split_words(beside.name)):  # `--token=bearer_token`
         return False
     if literal.quoted:
         return is_quoted_secret(literal, verdict.mark) and not _only_names(literal, verdict.mark, beside)

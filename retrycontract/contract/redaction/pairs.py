@@ -17,8 +17,8 @@ from retrycontract.contract.redaction.values import read_literal
 _SAID_OF_FLAGS = word_set(
     "option options flag flags argument arguments parameter parameters switch value is was are and or to as for in on "
     "if when with from will can must should overrides sets takes but also instead explicitly here too only again"
-    " because since unless before after then so than by at via without does do has have may needs which that it this these the"
-    " added command switches used"
+    " because since unless before after then so than by at via without does do has have may needs which that it this"
+    " these the added command switches used"
 )
 _GOES_ON = re.compile(r"[.,]?\s+[A-Za-z(`-]|[.,]?\s*\Z|[.,]\s")
 # What stands for a value where options are listed; there a column or a bracket parts it from what is said of it.

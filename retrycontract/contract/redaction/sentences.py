@@ -75,7 +75,9 @@ _SAYING = (
 # As far as to the first digit or sign with something behind it: all of a long word would take RE2 much longer.
 _MIXED = r"[^\s/\"'`]*?[0-9!#$%^&*+?~][^\s\"'`]"
 _WORD = re.compile(rf"[^\s\"'`]{{0,{LONGEST_SAID + 1}}}")
-_BARE = Head(rf"(?i)({SECRET_NAME})(?:[ \t]{{1,3}}(?:{_SAYING}){{0,2}}|;[ \t]?)[\"'`]?({_MIXED})")
+_BARE = Head(
+    rf"(?i)({SECRET_NAME})(?:[ \t]{{1,3}}(?:{_SAYING}){{0,2}}|;[ \t]?|[ \t]?\r?\n[ \t]{{0,8}})[\"'`]?({_MIXED})"
+)
 # What heads a pair of a user and a password, and who is known without a heading.
 _PAIR = (
     r"creds?|credentials?|logins?|log-in|u/p|(?:user(?:name)?|login|e?-?mail)[ ]?/[ ]?pass\w*"
@@ -86,6 +88,8 @@ _PAIR = (
 _DRESS = r"[`\"'*]{0,3}"
 _KNOWN_USER = r"\b(?:admin\w*|root|test\w*|demo|guest|user|gast|[\w.+-]+@[\w-]+\.[\w.-]+)"
 _NUMBERED = r"[^\s/\"'`]*?[0-9!#$%^&+?~]"
+# Before a name at the end of a line that goes on in the next one.
+_WRAPPED = re.compile(r"\b(?:the|this|your|my|our|a|use|with|dem|das|le|la|el)[ \t]+(?:\w+[ \t]+)?\Z")
 _LOGIN = Head(
     r"(?i)\b(?:log(?:in|ging|ged)?|sign(?:ing|ed)?|anmeld\w*|melde dich)(?:[ \t]+(?:in|on))?"
     r"(?:[ \t]+(?:with|as|mit|als)|:)[ \t]+[^\s/]+"
@@ -123,6 +127,7 @@ _FIRST_WORD = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9])(?!\w+://|[\w./-]+\.[a-z]{1,
 
 
 # What only noise of such a length is taken for, where nothing but a blank stands between.
+LONGEST_BEFORE = 40  # characters that are looked at before a name
 _KEYS, SHORTEST_KEY = frozenset({"API_KEY", "ACCESS_KEY", "SECRET"}), 16
 # What stands between two strings begins so, `{token:"token ",keyword:"keyword"}`.
 _BETWEEN = frozenset(",;:)]}")
@@ -150,6 +155,12 @@ def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[Se
                 continue
         # `pass` is a verb as well.
         start = find.span(group)[0]
+        if (
+            head is _BARE
+            and "\n" in text[find.span(1)[1] : start]
+            and not _WRAPPED.search(text, max(find.span(1)[0] - LONGEST_BEFORE, 0), find.span(1)[0])
+        ):
+            continue
         if head is _BARE and mark is None and (word := _WORD.match(text, start)):
             mark = mark_of(find[1], Literal.whole(word[0].rstrip(ENDS)))
         if head is _BARE and mark in _KEYS and (word := _WORD.match(text, start)):

@@ -20,12 +20,22 @@ from retrycontract.contract.redaction.field_names import (
     split_words,
 )
 from retrycontract.contract.redaction.generated import read_generated
-from retrycontract.contract.redaction.headers import LONGEST_LINE, LONGEST_NAME, MOST_WORDS, NAMED, Headers
+from retrycontract.contract.redaction.headers import (
+    LONGEST_LINE,
+    LONGEST_NAME,
+    MOST_WORDS,
+    NAMED,
+    NO_PASSWORDS,
+    Headers,
+    are_of_users,
+)
+from retrycontract.contract.redaction.likeness import is_chosen, is_plainly_secret
 from retrycontract.contract.redaction.literals import SHORTEST_NOISE, Literal, is_secret_literal
 from retrycontract.contract.redaction.scan_copies import FOREIGN
 
 LONGEST_ROW = 20_000  # characters
 SHORTEST_VALUE, LEAST_DIGITS, LONG_WORD = 3, 6, 16
+MOST_BETWEEN = 3  # cells, between the name and the value of a row
 MOST_KNOWN = 4_000  # rows, and cells of a column, that are known again
 MOST_MISFITS = 2  # lines in a row, within data, that are none of the table: a comment, a row that is cut off
 _RULE = re.compile(r"[|+: \t]*[-=]{2}[-=|+: \t\r]*")
@@ -58,6 +68,7 @@ _MILD = ("SESSION", "TOKEN", "COOKIE", "CREDENTIAL", "AUTHORIZATION")
 _PLAIN = re.compile(r"[-+0-9.,:%/ ]+(?:[TZ][0-9:.Z+-]*)?|[0-9]+/[a-z]+|op://.*")
 _TYPE = re.compile(r"\w+\([0-9, ]*\)|(?i:(?:var)?char|int|float|utf)\d*(?:mb\d)?")
 _VARIABLE_OR_OPTION = re.compile(r"[A-Z]+(?:_[A-Z]+)+|--?[a-z]+(?:-[a-z]+)*")
+_OF_BOTH = re.compile(r"[\w.@+-]{1,60}[`\"']?[ \t]?[/:][ \t]?[`\"']?([^\s/:]{6,80})")  # a user and a password
 _NO_CODE, _NO_PAIR = frozenset("|(=`"), frozenset(f"( {FOREIGN}")
 
 Cells = Sequence[tuple[str, int]]  # what stands in each, and where that begins in its line
@@ -121,7 +132,8 @@ def _below_names(
 ) -> Generator[SecretSpan, None, int]:
     """Give the secrets of a table's rows, and return where its last line ends."""
     done, misfits, width = at, 0, len(table.names)
-    columns = [(at, _Column.of(table.names[at], verdict, is_data=table.is_data)) for at, verdict in verdicts.items()]
+    is_data = table.is_data or are_of_users(table.names)
+    columns = [(at, _Column.of(table.names[at], verdict, is_data=is_data)) for at, verdict in verdicts.items()]
     sign, signs = table.sign, table.signs
     telling = _telling(sign, all(column.is_long for _, column in columns), all(each.is_strict for _, each in columns))
     harmless = set[str]()  # rows, and beside them cells by their column, in which there is none: they repeat
@@ -252,10 +264,24 @@ def _beside_name(start: int, line: str, allowance: Allowance) -> Iterator[Secret
     if sign is None or (sign != "|" and not _NO_PAIR.isdisjoint(line.strip())):
         return
     cells = _between(sign, line, is_framed=is_framed)
-    for (name, _), value in pairwise(cells) if is_framed or len(cells) == 2 else ():
+    is_pair = is_framed or len(cells) == 2
+    for place, (name, _) in enumerate(cells[:-1] if is_pair or sign == "|" else ()):
         is_selector = "{" in name or name.lstrip()[:1] == "."  # `.token.keyword,.token.tag{color:#fff}`
         if not is_selector and (verdict := _secret_columns([name.strip(_DRESS)]).get(0)):
-            if span := _value(value, start, _Column.of(name.strip(_DRESS), verdict, is_data=False), allowance):
+            column = _Column.of(name.strip(_DRESS), verdict, is_data=False)
+            if is_pair and (span := _value(cells[place + 1], start, column, allowance)):
+                yield span
+            elif is_pair or " " not in name.strip():
+                yield from _behind_description(cells[place + 2 : place + 2 + MOST_BETWEEN], start, column, allowance)
+            return
+
+
+def _behind_description(cells: Cells, start: int, column: _Column, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find the value, no mere word or number, that a description parts from its name, or whether it is required."""
+    for cell in cells:
+        word = cell[0].strip(_DRESS)
+        if " " not in word and (is_chosen(word) or is_plainly_secret(word, column.verdict.mark or "")):
+            if span := _value(cell, start, column, allowance):
                 yield span
             return
 
@@ -280,11 +306,14 @@ def _value(cell: tuple[str, int], start: int, column: _Column, allowance: Allowa
     if mark in _CERTAIN and (made := read_generated(bare, 0)):
         allowance.spend(place)
         return SecretSpan(place, place + len(made.text), mark)
+    if mark == "CREDENTIAL" and (pair := _OF_BOTH.fullmatch(text)) and is_chosen(pair[1]):
+        allowance.spend(place)
+        return SecretSpan(place + pair.start(1), place + pair.end(1), "PASSWORD")
     # In data, and where it is called code, a value may look like code.
     is_value = (column.is_data and mark in _CERTAIN) or written.strip()[:1] == "`"
     literal = Literal(text, place, place + len(text), quoted=is_value)
     # Whether it is a name takes longest to tell, and most cells are other than those before.
-    if not _may_be(literal, mark) or is_secret_name(text):
+    if not _may_be(literal, mark) or is_secret_name(text) or text.casefold() in NO_PASSWORDS:
         return None
     if not is_secret_literal(literal, column.verdict, column.beside, allowance):
         return None
@@ -327,7 +356,8 @@ def find_in_html(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         done = header.end()
         names = [cell[1].strip() for cell in _CELL.finditer(header[0])]
         columns = [
-            (at, _Column.of(names[at], verdict, is_data=False)) for at, verdict in _secret_columns(names).items()
+            (at, _Column.of(names[at], verdict, is_data=are_of_users(names)))
+            for at, verdict in _secret_columns(names).items()
         ]
         for row in _ROW.finditer(text, done) if columns and not header[1] else ():
             done = row.end()
