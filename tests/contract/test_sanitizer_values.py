@@ -294,6 +294,9 @@ def test_what_is_no_secret_stays(text: str) -> None:
 def test_whole_numbers_may_be_cards_and_mostly_are_not() -> None:
     card = int("41111111" + "11111111")
     assert SANITIZER.redact({"n": card}) == {"n": "[REDACTED: CREDIT_CARD]"}
+    grouped = "4111 1111 " + "1111 1111"
+    for around in ("add {} cafe", "{} 1225 123", "card 1 {}"):
+        assert SANITIZER.redact_text(around.format(grouped)) == around.format("[REDACTED: CREDIT_CARD]")
     assert SANITIZER.redact({"n": card + 1, "t": 1748503543012}) == {"n": card + 1, "t": 1748503543012}
     assert SANITIZER.redact({"channel_id": card}) == {"channel_id": card}
 

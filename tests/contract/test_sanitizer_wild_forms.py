@@ -23,6 +23,9 @@ TELLING = [
     '{"user":"b","password":";§"}', '{"user":"b","password":")§"}', 'password = "{§"', "DB_PASSWORD=aB3k;§",
     "spring.datasource.password=aB3k<§", 'Password: aB3k"§', "<c><password>§]§</password></c>",
     '{"Password:":"§","user":"b"}', '{"password*":"§"}', "Password*: §", "Password [required]: §",
+    # Beside what a test, a library, a type and a list of names look like.
+    "PASS: §/x", "spring.datasource.password:§", "set_password = §", "password: §, old_password: x",
+    'mail("password", "§")', "f(password=§)", "connectionString=mongodb://ana:§@localhost",
     # Sentences.
     "Here's the password:\n§", "Here is the password you asked for: §", "The password for staging is also §",
     "I changed the password from Old12345 to §", "the password, which is §, must be changed",
@@ -217,6 +220,23 @@ HARMLESS = [
     "client_secret: params.ClientSecret | NotGiven = NOT_GIVEN,", 'Authorization: OAuth realm="Example",',
     "* @GNUTLS_KX_DHE_PSK: DHE-PSK key-exchange algorithm.", "HostKeyAlgorithms sk-ssh-ed25519-cert-v01@openssh.com",
     r'{"secrets": {"description": "has a \"example.com/mount-secrets\" annotation set to \"true\". The"}}',
+    # Tests by their files, what a program chooses, combines and is given, types and lists of names.
+    "PASS: tests/test_core.py", "PASS: gdb.base/langs.exp: up to main", "pass: tests/unit/a2.sh", "PASS: test-1.2",
+    'usable_password = value and not value.startswith("!")', "f(token=inferred)", "set_password = reset = get_password",
+    "_M_token = _S_token_ord_char;", "this._noAuthorization = obj.a;", "DEFAULT_TOKEN_CHANNEL = DEFAULT_CHANNEL",
+    "password: _PasswordType | None", "def f(secret: str,version: str,)", 'TOKEN = r"[a-z0-9._~-]+"',
+    '["old_password", "new_password1", "new_password2"]', '("authorization", "x-amz-content-sha256")',
+    'if hasattr(credentials, "with_gdch_audience"):', 'pwd = (self.password.encode("utf-8"))',
+    "headers['Proxy-Authorization'] = `Basic ${Buffer.from(auth).toString('base64')}`;",
+    'register(self, name="session")\n\n    @classmethod', "# login / password\nlogin_i = (0 if x else 1)",
+    "Value(name='COOKIE', index=1, number=1)",
+    # Libraries, targets of makefiles, dumps.
+    "io.jsonwebtoken:jjwt-api:jar:0.11.5:compile", "com.google.auth:google-auth-library-oauth2-http:1.19.0",
+    "androidx.credentials:credentials:1.3.0", "implementation 'com.auth0:java-jwt:4.4.0'",
+    "com.nimbusds:nimbus-jose-jwt:jar:9.22:compile", "git-credential-osxkeychain: git-credential-osxkeychain.o",
+    "00000ed0: 2600 0000 0000 0000 a502 0000 1100 1a00", "5432 5482 5494 5477 549A 549B 5484",
+    "connectionString=mongodb://localhost", "--secret=projects/p/secrets/s/versions/1",
+    "existingSecret: rabbitmq-secrets-v2", "nox-session: test-3.8", "dnsAuthorization:\n  name: dnsAuthorization",
     # Letters in their order, and a picture.
     'BASE62_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"',
     "data = iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAYAAABzenr0AAAABHNCSVQICAgIfAhkiAAABSZJREFU",

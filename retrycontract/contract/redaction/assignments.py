@@ -8,7 +8,7 @@ from functools import partial
 from typing import cast
 
 from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
-from retrycontract.contract.redaction.code_places import is_place_in_code
+from retrycontract.contract.redaction.code_places import is_place_in_code, is_test, opens_block
 from retrycontract.contract.redaction.commands import is_of_psql
 from retrycontract.contract.redaction.detectors import Find, Finder, Head, compiled, has_digit
 from retrycontract.contract.redaction.field_names import (
@@ -26,6 +26,7 @@ from retrycontract.contract.redaction.field_names import (
     Assignment,
     NameVerdict,
     is_secret_name,
+    is_spelt,
     judge,
     split_words,
     word_set,
@@ -39,6 +40,7 @@ from retrycontract.contract.redaction.scan_copies import FOREIGN
 from retrycontract.contract.redaction.targets import find_parallel, read_targets
 from retrycontract.contract.redaction.values import (
     QUOTES,
+    goes_on_as_code,
     has_string,
     read_block,
     read_default,
@@ -177,10 +179,10 @@ _IN_ARN = re.compile(r"arn:[^\s\"']{1,76}\Z")
 
 def _is_verb(text: str, find: Found) -> bool:
     name, operator, end = find[1], find[3], find.span(0)[1]
-    word = text[end : end + 40].lstrip().partition(" ")[0]
+    word = next(iter(text[end : end + 120].split(None, 1)), "")
     is_role = operator == ":" and find[2].endswith(" ") and OPENING.isdisjoint(find[2])  # `Pass :meth:`
     is_scope = operator == ":" and text[end : end + 1] == ":"  # `llvm::Pass::run`
-    return is_role or is_scope or "to" in operator or (name.isupper() and operator == ":" and word.isidentifier())
+    return is_role or is_scope or "to" in operator or (operator == ":" and is_test(word, is_shouted=name.isupper()))
 
 
 _OF_CHALLENGE = word_set("realm scope error error_description error_uri resource_metadata")  # to the browser
@@ -224,7 +226,7 @@ def _assigned(
         literal = read_default(text, end)  # behind other names of the same option
     elif literal and operator == "," and not (is_selector and _between_quotes(text, find, literal, verdict.mark)):
         literal = _given(text, find, literal, verdict.mark)
-    if literal is None or (operator == ":" and literal.quoted and _opens_block(text, find, literal)):
+    if literal is None or (operator == ":" and literal.quoted and opens_block(text, find.span(0), find[2], literal)):
         return
     if operator == ":" and literal.quoted and is_of_psql(text, name, start, literal):
         return
@@ -247,11 +249,13 @@ def _assigned(
     if "phrase" in name.casefold() and (words := _PHRASE.match(text, literal.start)):
         literal = Literal(words[0], *words.span(0), quoted=True)
     starts_line, behind = _starts_line(text, start), text[literal.end : literal.end + 2]
+    closed = ")" if not literal.quoted and literal.text[-1:] == ")" and "(" not in literal.text else behind[:1]
     is_last = behind[:1] == "," and starts_line and behind[1:] in ("", "\n", "\r")
     beside = Assignment(
         name, operator.strip(), spaced, starts_line,
-        is_argument=is_last or (behind[:1] in (",", ")") and bool(_IN_CALL.search(text, max(start - 80, 0), start))),
+        is_argument=is_last or (closed in (",", ")") and bool(_IN_CALL.search(text, max(start - 80, 0), start))),
         goes_on=behind[:1] == " " and behind[1:2].isalpha(),
+        is_expression=behind[:1] == " " and goes_on_as_code(text, literal.end),
     )  # fmt: skip
     if starts_line and not literal.quoted and operator in (":", "=") and not name.isupper():
         line = text[literal.start : literal.start + LONGEST_SAID].partition("\n")[0]
@@ -350,25 +354,6 @@ def _given(text: str, find: Found, literal: Literal, mark: str | None) -> Litera
 LONGEST_NAME = 60
 
 
-# What a colon ends that opens a block of program text.
-_BLOCK_HEAD = re.compile(
-    r"[ \t]*(?:(?:async[ \t]+)?(?:class|def|if|elif|for|while|with|case|match|try|except)\b|[^\n]*->)"
-)
-
-
-def _opens_block(text: str, find: Found, literal: Literal) -> bool:
-    """Say whether a string behind a name and its colon is no value: a docstring, `" { "` in `"password:" { "…" }`."""
-    start, end = find.span(0)
-    line = text.rfind("\n", max(start - LONGEST_SAID, 0), start) + 1
-    if find[2][:1] in OPENING:
-        return False
-    if literal.text[:1] in (" ", ")", ",", ";", "{") and text.count(text[literal.start - 1], line, start) % 2:
-        return True
-    if "\n" not in text[end : literal.start]:
-        return False
-    return text.startswith(('"""', "'''"), literal.start - 3) or bool(_BLOCK_HEAD.match(text, line, end))
-
-
 def _is_foreign(name: str, operator: str) -> bool:
     """Say whether a name is of another language; behind a dash every name of a password counts."""
     return not _ENGLISH_NAMES.search(name) or (operator == "- " and judge(name).mark == "PASSWORD")
@@ -385,6 +370,8 @@ def _between_quotes(text: str, find: Found, literal: Literal, mark: str | None) 
     family = f"{name.partition('_')[0]}_"
     if literal.text.startswith(family) and name.isupper() and literal.text.isupper() and literal.text.isidentifier():
         return False  # `"DB_PASSWORD", "DB_HOST"`
+    if is_secret_name(literal.text) and is_spelt(literal.text):  # `"old_password", "new_password1"`
+        return False
     if not literal.quoted or closers.strip() not in QUOTES_BEFORE_COMMA + SELECTED:
         return False
     return literal.is_noise or (mark == "PASSWORD" and literal.telling and not literal.text.isalpha())

@@ -121,7 +121,7 @@ _OPTIONS = re.compile(
 # Characters within which most commands end; one whose password stands further behind is found where no other one is.
 REACH = 5_000
 _PASSWORD = Head(rf"\b(?:{_HEADINGS})([^\s-][^\s]*)", reach=REACH)
-_NETRC = Head(r"(?i)\blogin\s+\S+\s+password\s+([^\s,;]+)")
+_NETRC = Head(r"(?i)\blogin\s+[^\s/]\S*\s+password\s+([^\s,;]+)")
 _OF_BOTH = re.compile(r"(?i)login\s+(?:and|or)\s")  # `a default login and password to avoid a prompt`
 _REQUIRED = Head(r"(?i)\b(?:(?:requirepass|masterauth)[ \t]+|(?-i:PASSWORD)\()([^\s-][^\s;]*)")
 _IDENTIFIED = Head(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_address
 from itertools import pairwise
 
@@ -35,6 +36,23 @@ def _is_card(text: str) -> bool:
     return {after - before for before, after in pairwise(groups)} != {1}
 
 
+# A line of a dump, or of a table of characters, on either side of four of its groups.
+_GROUPS_BEFORE = re.compile(
+    r"(?:\n|\A)\W{0,4}[0-9A-Fa-f]{6,8}:?[ \t]+(?:[0-9A-Fa-f]{4} )*\Z|\b((?:[0-9A-Fa-f]{4,5} )+)\Z"
+)
+_GROUPS_BEHIND = re.compile(r"(?: [0-9A-Fa-f]{4,5}\b)*")
+_HEX_GROUP = re.compile(r"\b(?:[0-9]+[A-Fa-f]|[A-Fa-f]+[0-9])")
+LONGEST_DUMPED = 80
+
+
+def _is_dumped(text: str, start: int, end: int) -> bool:
+    """Say whether groups of digits stand among others that are hexadecimal."""
+    before = _GROUPS_BEFORE.search(text, max(start - LONGEST_DUMPED, 0), start)
+    behind = _GROUPS_BEHIND.match(text, end, end + LONGEST_DUMPED)
+    groups = f"{before[0] if before else ''}{behind[0] if behind else ''}"
+    return bool(before and not before[1]) or _HEX_GROUP.search(groups) is not None
+
+
 def is_card_number(number: int) -> bool:
     """Say whether a whole number is a valid payment card number."""
     return 10**12 <= number < 10**19 and _is_card(str(number))
@@ -45,13 +63,14 @@ CARD = Detector(
     r"(?:^|[^\w.])([2-6][0-9]{12,18}|[2-6][0-9]{3}(?:[ -][0-9]{4}){3}|3[0-9]{3}[ -][0-9]{6}[ -][0-9]{5})\b",
     _is_card,
     is_common=True,
+    is_other=_is_dumped,
 )
 # Letters, `_` or `.` may touch one in groups; digits in one piece, as of an id, only behind a word for it.
 # Groups that a dash parts may be those of a UUID.
 JOINED_CARDS = (
     Detector("CREDIT_CARD",
              r"(?:^|[^0-9.]|[^0-9]\.)([2-6][0-9]{3}(?: [0-9]{4}){3}|3[0-9]{3} [0-9]{6} [0-9]{5})(?:[^0-9]|$)",
-             _is_card, is_common=True),
+             _is_card, is_common=True, is_other=_is_dumped),
     Detector("CREDIT_CARD",
              r"(?:^|[^0-9A-Fa-f.-]|[^0-9]\.)([2-6][0-9]{3}(?:-[0-9]{4}){3}|3[0-9]{3}-[0-9]{6}-[0-9]{5})(?:[^\w-]|_|$)",
              _is_card, is_common=True),

@@ -221,6 +221,7 @@ class Detector:
     verify: Callable[[str], bool] | None = None
     # Each line may hold a match, as in a table of numbers; no repetition of the pattern is without a bound.
     is_common: bool = False
+    is_other: Callable[[str, int, int], bool] | None = None  # by what stands around it in the text
 
     def find(self, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         """Give the spans of the credentials in the text."""
@@ -228,7 +229,8 @@ class Detector:
         common, stretches = self.pattern if self.is_common else None, allowance.stretches(self.pattern, text)
         for match in _matches_of(self.pattern, common, text.encode(), stretches):
             start, end = match.span(group)
-            if self.verify is None or self.verify(text[start:end]):
+            is_verified = self.verify is None or self.verify(text[start:end])
+            if is_verified and not (self.is_other and self.is_other(text, start, end)):
                 allowance.spend(start)
                 yield SecretSpan(start, end, self.mark)
 

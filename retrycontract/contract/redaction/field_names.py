@@ -213,7 +213,7 @@ KINDS = word_set(
     "undefined nil true false password token secret key apikey api_key header cookie session sessions anonymous "
     "public private hidden new test static final const let var async await function lambda return readonly import "
     "expired invalid valid missing unauthorized forbidden active inactive strict lax local global remote user "
-    "md5 scram-sha-256 not_given"
+    "md5 scram-sha-256 not_given utf-8 utf8 utf-16 utf-16le ascii latin-1 latin1 base64"
 )
 # A rule for passwords begins so, where the password itself would stand: `Password: must be changed`.
 RULES = word_set(ascii_copy(
@@ -241,7 +241,8 @@ _BOUNDARY = re.compile(
 class Assignment:
     """Say where a value stands: beside which name, behind which operator, after a blank, on a line of its own.
 
-    `is_argument` where program text gives it to a function, `goes_on` where more words follow.
+    `is_argument` where program text gives it to a function, `goes_on` where more words follow, `is_expression` where
+    what follows makes it a part of one.
     """
 
     name: str
@@ -250,6 +251,7 @@ class Assignment:
     starts_line: bool
     is_argument: bool = False
     goes_on: bool = False
+    is_expression: bool = False
 
     @property
     def is_header(self) -> bool:
@@ -358,6 +360,8 @@ def _mark_at(words: tuple[str, ...], end: int) -> str | None:
     if word == "token" and _counts_or_pages(words[:end]):
         return None
     if word == "pass" and end > 1 and words[end - 2] in _OTHER_PASSES:
+        return None
+    if word.startswith("secret") and end > 1 and words[end - 2] == "existing":  # by its name, in a chart of Helm
         return None
     if word in _SECRET_WORDS:
         return _SECRET_WORDS[word]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
-from retrycontract.contract.redaction.detectors import Finder, Head
+from retrycontract.contract.redaction.detectors import Finder, Head, has_digit
 from retrycontract.contract.redaction.field_names import SECRET_NAME, is_secret_name, judge
 from retrycontract.contract.redaction.likeness import (
     ENDS,
@@ -259,6 +259,8 @@ def find_in_tuples(head: Head, text: str, allowance: Allowance) -> Iterator[Secr
         if not mark or not literal or literal.is_placeholder or literal.is_word_of_code or is_secret_name(literal.text):
             continue
         is_word = mark in PASSWORDS and (literal.telling or len(literal.text) >= LONG_WORD)
+        if mark == "CREDENTIAL" and not has_digit(literal.text):  # `hasattr(credentials, "with_scopes")`
+            continue
         if (is_word and is_quoted_secret(literal, mark)) or literal.is_noise or literal.is_dense:
             allowance.spend(find.span(0)[0])
             yield SecretSpan(literal.start, literal.end, mark)

@@ -40,18 +40,24 @@ _PLACEHOLDER = WholePattern(
     r"|%\([a-z_]\w*\)s?|%[a-z_]\w*%|<[a-z][^<>]*>|<[a-z _-]*|&lt;.*"
     r"|(?:[^a-z0-9{}$]*\$?\{[a-z_][^{}\"'\s]{0,60}\})+[^a-z0-9{}$]*|secretstring:.*"  # nothing but what is put in
     rf"|{_VALIDATED}"
-    r"|op://[^/]+/.+|vault:.*/.*|arn:aws.*|file:///.*|/run/secrets/.*"  # where it lies
+    r"|op://[^/]+/.+|vault:.*/.*|arn:aws.*|file:///.*|/run/secrets/.*|projects/[^/]+/secrets/.*"  # where it lies
+    r"|(?:basic|bearer|token) \$?\{.*"
     r"|\*+|\.{3,}|x{3,}|\[redacted.*|\[[a-z _-]+\]|your[_ -].*|null|none|nil|undefined|true|false|nan|n/a|tbd|todo"
 )
 _CODE = WholePattern(
     r"\$[A-Za-z_]+-|[A-Za-z_$][\w$]*(?:\(.*|\[.*|!\(.*|(?:(?:\??\.|::)[A-Za-z_$][\w$]*)+(?:\(.*|\[.*|!\(.*)?)|[({\[<&*|>!].*|[fFrRbBuU]{1,2}[\"'].*"
+    r"|(?:[\w.+-]+/)*[\w+-]+\.(?:[cho]|cc|[ch]pp|lo|obj)"  # what a target of a makefile is made of
     r"|:py:[a-z]+|:(?:class|func|meth|data|attr|mod|obj|ref|exc|term|doc|envvar|option)"  # roles of reST
     r"|/(?:\^|\(\?).*|\.[*+]\??(?:[/|#\\$)].*)?"  # patterns
 )
 # Of these a token is none: colours of a theme, versions, numbers of object identifiers, patterns, rules of a grammar.
 _NO_TOKEN = WholePattern(
     r"(?:[a-z]+ )*(?:[a-z]+:)?(?:#|0x)[0-9A-Fa-f]{1,8}|[0-9]+(?:\.[0-9]+)+|.*\(\?[:=!<P].*|[0-9]+\*[A-Za-z]+"
+    r"|.*\[[^\]]*[A-Za-z0-9]-[A-Za-z0-9][^\]]*\][+*?{].*"
 )
+# Of a database, without a user and settings; of a session of a program that tests, its name and a version.
+_ADDRESS = WholePattern(r"[a-z][a-z0-9+.-]*://[^@;?&]*")
+_OF_VERSION = WholePattern(r"[a-z]+(?:[-_.][a-z]+)*[-.][0-9]{1,2}(?:\.[0-9]{1,3})*")
 _VERSION = WholePattern(r"[~^<>=!v]{0,3}[0-9]+(?:\.[0-9x*]+){2,}(?:[-+.]?(?:a|b|rc|alpha|beta|dev|post)[-.]?[0-9]*)?")
 _TYPE_NAME = WholePattern(
     r"(?:[A-Z][a-z]*[0-9]*){0,8}(?:Token|Str|Bytes|Key|Session|Secret|Buffer|Type|Mgr|Manager|Hasher)"
@@ -184,10 +190,15 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
     is_usage = beside.name[:2] == "--" and text.islower() and is_spelt(text) and is_secret_name(text)
     if is_usage and ("/" in text or split_words(text)[-1] in split_words(beside.name)):  # `--token=bearer_token`
         return False
+    if verdict.mark == "CONNECTION_STRING" and _ADDRESS.fits(text):
+        return False
     if literal.quoted:
         return is_quoted_secret(literal, verdict.mark) and not _only_names(literal, verdict.mark, beside)
     is_other = _is_other(text, verdict.mark)
     is_number = beside.operator != ":" and beside.spaced and beside.name.isupper() and NUMBER.fullmatch(text)
+    first, _, after = text.partition(",")
+    if beside.operator == ":" and first in _TYPES and after.isidentifier():  # `f(token: str,version: str)`
+        return False
     if is_other or is_number or (_CODE.fits(text) and not literal.is_noise and not _is_of_words(text, beside)):
         return False
     word = text.partition(")")[0]
@@ -206,12 +217,18 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
     # In program text a variable has the name of a secret; in settings such a word may be one.
     is_constant = beside.spaced and word.isupper()
     is_member = beside.operator == "=" and beside.spaced and ("." in beside.name or word.startswith("_"))
+    is_variable = beside.is_argument or (is_constant and "_" in word)
+    is_plain = word.isidentifier() and not has_digit(word)
+    is_variable = is_variable and verdict.mark not in _ANYTHING_MARKS and not literal.is_noise
+    if is_plain and (beside.is_expression or is_variable):
+        return False
     is_of_code = (
         (beside.is_argument and (is_constant or beside.operator == ":"))
         or ("=" in beside.operator and (beside.is_argument or is_constant or word != text))
         or (is_member and is_spelt(word))
     )
-    if is_of_code and word.isidentifier() and not has_digit(word) and (is_secret_name(word) or judge(word).descriptor):
+    is_private = beside.operator == "=" and word[:1] == "_" and is_secret_name(word)
+    if (is_of_code or is_private) and is_plain and (is_secret_name(word) or judge(word).descriptor):
         return False
     if beside.operator == "=>" and beside.is_argument and _VARIABLE.fullmatch(text):
         return False
@@ -299,7 +316,7 @@ def _is_bare_secret(literal: Literal, mark: str, beside: Assignment) -> bool:
         return False
     digit = has_digit(text)
     if mark in _ORDINARY_MARKS:
-        return digit and (len(text) >= 8 or mark in _NUMBER_MARKS)
+        return digit and (mark in _NUMBER_MARKS or (len(text) >= 8 and not _OF_VERSION.fits(text)))
     if text.isdigit():
         return len(text) >= (4 if mark == "PASSWORD" else 6)
     if beside.is_header and text.isalnum():

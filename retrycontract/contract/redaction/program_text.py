@@ -51,7 +51,7 @@ _READING = word_set("get getpwnam getpwuid getspnam getgrnam has find lookup")
 _OF_TEXTS = word_set("encode decode split join strip lstrip rstrip")
 _MIXED = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9!@#$%^&*+]*[0-9!@#$%^&*+])")
 _PART = Head(
-    rf"(?i)\bname=[\"']?({SECRET_NAME})[\"']?[^\n]*\n(?:[A-Za-z-]+:[^\n]*\n){{0,4}}"
+    rf"(?i)[;\t ]name=[\"']?({SECRET_NAME})[\"']?(?:;[^\n]*)?[ \t\r]*\n(?:[A-Za-z-]+:[^\n]*\n){{0,4}}"
     r"(?:[ \t\r]*\n){1,3}[ \t]*([^\n\"']+)"
 )
 _INSERT = Head(

@@ -19,13 +19,13 @@ _HEADER = Head(
     r"([^\s\"'`<>(),;][^\s\"'`<>]*)"
 )
 _CALLED = re.compile(
-    r"[A-Za-z_]\w*(?:\.\w+|\[\w*\])*(?:\(|\[\Z)|(?:self|this|cls)\.[a-z_.]+[,;)\s]*\Z|(?:[\w.]+\.)?[A-Z][A-Za-z]+\["
+    r"[A-Za-z_]\w*(?:\.\w+|\[\w*\])*(?:\(|\[\Z)|[A-Za-z_$]{1,40}(?:\.[A-Za-z_$]{1,40})+[,;)\s]*\Z|(?:[\w.]+\.)?[A-Z][A-Za-z]+\["
 )
-_HEADER_NAME = re.compile(r"[A-Za-z]+(?:-[A-Za-z]+)+")  # the next one of a list
+_HEADER_NAME = re.compile(r"[A-Za-z]+(?:-[A-Za-z]+[0-9]{0,3})+")  # the next one of a list
 _BEARER = Head(r"(?i)\b(bearer|flyv1|token)[ \t]+([A-Za-z0-9][\w.~+/=-]{7,})")
 _BASIC = Head(r"(?i)\bbasic[ \t]+([A-Za-z0-9+/_-]{8,}={0,2})")
 _COOKIE = Head(
-    r"(?i)\bcookie(?:[\"'\\]{0,3}\s{0,4}:|[\"'\\]{1,3}\s{0,4},)\s{0,4}[\"'\\]{0,3}(\w[^=\s\"';]*=[^\n\r\"'`]+)"
+    r"(?i)\bcookie(?:[\"'\\]{0,3}\s{0,4}:|[\"'\\]{1,3}\s{0,4},\s{0,4}[\"'])[\s\"'\\]{0,4}(\w[^=\s\"';]*=[^\n\r\"'`]+)"
 )
 # A line of a cookie jar.
 _JAR = Head(r"(?m)^(?:#HttpOnly_)?[\w.-]+\t(?:TRUE|FALSE)\t/[^\t\n]*\t(?:TRUE|FALSE)\t[0-9]+\t[^\t\n]+\t([^\s]{8,})")
@@ -92,9 +92,10 @@ def find_authorizations(text: str, allowance: Allowance) -> Iterator[SecretSpan]
         certain = literal.telling or (find[1] and looks_random(literal.text, at_least=LEAST_RANDOM))
         if literal.text == "realm=":  # which says where the credentials are for, in quotes
             continue
-        if not find[1] and _CALLED.match(literal.text):  # `authorization = request.headers.get(…)`
-            continue
-        is_header = text[find.span(0)[0] : literal.start].rstrip()[-1:] == "," and _HEADER_NAME.fullmatch(literal.text)
+        if not find[1] and (_CALLED.match(literal.text) or literal.text.endswith(":")):
+            continue  # `authorization = request.headers.get(…)`, and a key on the line below
+        before = text[find.span(0)[0] : literal.start].rstrip(" \t\r\n\"'\\")
+        is_header = before[-1:] == "," and _HEADER_NAME.fullmatch(literal.text)
         if certain and not is_header and not literal.is_placeholder:
             yield SecretSpan(literal.start, literal.end, "AUTHORIZATION")
 

@@ -214,6 +214,18 @@ def read_expression(text: str, first: Literal | None, position: int) -> Iterator
         position, first = joined.end(), None
 
 
+# What is combined, chosen or assigned on, and a type: `value and not f(x)`, `x if y else z`, `a = b`, `T | None`.
+_EXPRESSION = re.compile(
+    r"[ \t]+(?:(?:and|or)[ \t]+(?:not\b|[\w.]{1,60}[(\[])|if[ \t][^\n]{1,80}[ \t]else\b|is[ \t]+(?:not[ \t]+)?None\b"
+    r"|=[ \t]+[A-Za-z_]|\|[ \t]*(?:None|null|undefined|str|bytes)\b)"
+)
+
+
+def goes_on_as_code(text: str, end: int) -> bool:
+    """Say whether what stands behind a word makes it a part of an expression of program text."""
+    return _EXPRESSION.match(text, end) is not None
+
+
 def closing_quote(text: str, start: int) -> int | None:
     """Find the quote that closes the one at `start`, on its line, or None; one that is escaped or doubled is none."""
     limit = min(len(text), start + LONGEST_QUOTED)
