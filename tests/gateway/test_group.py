@@ -154,7 +154,7 @@ def test_a_server_that_does_not_list_its_tools_leaves_the_others_checked(tmp_pat
         assert names["mute__unavailable"] == "The MCP server 'mute' is not there: it has not listed its tools."
         assert "good__text" in names
         # Whether the server has such a tool nobody knows: that is no mistake of the model's, and not counted.
-        for number, name in enumerate(("mute__text", "mute__text", "mute__text", "mute__text", "mute__unavailable"), 10):
+        for number, name in enumerate((*["mute__text"] * 4, "mute__unavailable"), 10):
             refused = session.send(call(number, name))[1]
             assert b"could not be checked: The MCP server 'mute' is not there: it has not listed its tools." in refused
             assert b"Nothing was executed." in refused
