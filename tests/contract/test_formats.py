@@ -32,6 +32,11 @@ def formatted(schema: Any, value: str) -> list[Any]:
         ("date", "2026-11-23T10:00:00Z", "a time follows the date"),
         ("uri", "www.example.com/a", "the scheme is missing: https:// at the beginning"),
         ("uuid", "1234", None),
+        ("email", "Bob <bob@example.com>", "the address alone, without a name"),
+        ("email", '"Bob B" <bob@example.com> ', "the address alone, without a name"),
+        ("email", "<bob@example.com>", "the address alone, without a name"),
+        ("idn-email", "Böb <böb@example.com>", "the address alone, without a name"),
+        ("email", "bob", None),
     ],
 )
 def test_what_a_value_lacks_of_its_format_is_told(form: str, value: str, missing: str | None) -> None:
@@ -51,3 +56,14 @@ def test_what_one_value_lacks_is_not_told_of_the_next() -> None:
     schema = CompiledTool.of(Tool(name="t", input_schema={"items": {"format": "time"}})).schema
     found = violations(schema, ["10:00:00", "10:00", "soon"], strict=True, sanitizer=ValueSanitizer())
     assert [error.message.partition("(")[2][:11] for error in found] == ["the zone is", "the seconds", ""]
+
+
+@pytest.mark.parametrize("draft", ["draft-04/schema#", "draft-07/schema#"])
+@pytest.mark.parametrize("address", ["bob@example.com", '"a<b>"@example.com', "bob@[192.0.2.1]"])
+def test_an_address_alone_is_one_in_every_draft(draft: str, address: str) -> None:
+    schema = {"$schema": f"http://json-schema.org/{draft}", "items": {"format": "email"}}
+    found = violations(
+        CompiledTool.of(Tool(name="t", input_schema=schema)).schema, [address, f"Bob <{address}>"], strict=True,
+        sanitizer=ValueSanitizer(),
+    )  # fmt: skip
+    assert [error.field_path for error in found] == ["/1"]

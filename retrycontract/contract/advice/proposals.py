@@ -216,8 +216,8 @@ def propose(
 ) -> list[ValidationError]:
     """Return the errors, those of near misses with a patch and a hint that says the same in words.
 
-    `marked` are the secret places of the value, which is of a call of the tool `called`. `judge` lists what is wrong with another value, with nothing redacted;
-    what a patch leaves is asked of it.
+    `marked` are the secret places of the value, which is of a call of the tool `called`. `judge` lists what is wrong
+    with another value, with nothing redacted; what a patch leaves is asked of it.
     """
     if len(errors) > MAX_ERRORS:
         return errors

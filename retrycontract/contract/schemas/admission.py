@@ -7,7 +7,7 @@ it, and nothing is ever fetched.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -160,13 +160,22 @@ def _referred(path: Sequence[str | int]) -> Schema:
     return {"$ref": f"{_ADDRESS}#{quote(pointers.from_tokens(path))}"}
 
 
+def _mailbox(form: str) -> Callable[[str], bool]:
+    """Take the address alone: the engine takes a name before it as well, as in 'Ana <ana@example.com>'."""
+    takes = jsonschema_rs.Draft202012Validator({"format": form}, validate_formats=True).is_valid
+    return lambda text: not text.rstrip().endswith(">") and takes(text)
+
+
+_FORMATS = {form: _mailbox(form) for form in ("email", "idn-email")}
+
+
 def _compile(
     schema: Schema, draft: Draft | None = None, registry: jsonschema_rs.Registry | None = None
 ) -> jsonschema_rs.Validator:
     engine = (draft or draft_of(schema)).engine
     try:
         # Without `offline` the engine fetches remote references and reads files by itself.
-        make = partial(engine, schema, validate_formats=True, offline=True, registry=registry)
+        make = partial(engine, schema, validate_formats=True, formats=_FORMATS, offline=True, registry=registry)
         for options in _ENGINES[:-1]:
             with suppress(ValueError):
                 return make(pattern_options=options)

@@ -39,6 +39,7 @@ NEARLY: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
         (re.compile(r"\d\d:\d\d(?:Z|[+-]\d\d:\d\d)?"), "the seconds are missing"),
     ),
     "date": ((re.compile(r"\d{4}-\d\d-\d\d[T ].+"), "a time follows the date"),),
+    **dict.fromkeys(("email", "idn-email"), ((re.compile(r"[^<>]*<[^<>]+>\s*"), "the address alone, without a name"),)),
     "uri": ((re.compile(r"[\w.-]+\.[a-zA-Z]{2,}(?:[/:?#].*)?"), "the scheme is missing: https:// at the beginning"),),
 }
 MAX_LENGTH = 160  # characters of one expression
