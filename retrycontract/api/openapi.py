@@ -175,11 +175,17 @@ IN_WORDS: Final = {
     EVENT_ID: "Write the id of an event: at most 18 digits.",
 }
 ONE_OUTPUT: dict[str, Any] = {"oneOf": [{"required": ["arguments"]}, {"required": ["raw"]}]}
-# Where the model could not be asked there is no output: `arguments` is null.
-UNASKED: dict[str, Any] = {"allOf": [{"anyOf": [
-    {"properties": {"api_error": {"type": "null"}}},
-    {"required": ["arguments"], "properties": {"arguments": {"type": "null"}}},
-]}]}  # fmt: skip
+# Where the model could not be asked there is no output: `arguments` is null. Only there is something given up.
+UNASKED: dict[str, Any] = {"allOf": [
+    {"anyOf": [
+        {"properties": {"api_error": {"type": "null"}}},
+        {"required": ["arguments"], "properties": {"arguments": {"type": "null"}}},
+    ]},
+    {"anyOf": [
+        {"properties": {"gives_up": {"const": False}}},
+        {"required": ["api_error"], "properties": {"api_error": {"type": "string"}}},
+    ]},
+]}  # fmt: skip
 # Of a response it must be told where it stands.
 PLACED: dict[str, Any] = {
     "if": {"properties": {"kind": {"const": "agent_response"}}, "required": ["kind"]},

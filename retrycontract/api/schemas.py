@@ -180,6 +180,8 @@ class CallIn(WithOutput):
             raise ValueError("an agent_response needs 'task_id' and 'turn'")
         if self.api_error is not None and self.output is not None:
             raise ValueError("with 'api_error' there is no output: 'arguments' is null")
+        if self.gives_up and self.api_error is None:
+            raise ValueError("'gives_up' goes with 'api_error', which says why: send both or neither")
         return self
 
 

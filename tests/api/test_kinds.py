@@ -47,6 +47,18 @@ def test_a_response_without_task_or_turn_is_refused(door: Door, missing: str) ->
     assert "an agent_response needs 'task_id' and 'turn'" in reply.text
 
 
+def test_giving_up_without_a_reason_is_refused(door: Door) -> None:
+    door.put("/tools/deploy", {"input_schema": DEPLOY})
+    for asked in ({}, {"api_error": None}):
+        reply = door.submit(WRONG, gives_up=True, **asked)
+        assert (reply.status, reply.code) == (422, "invalid-request")
+        assert "'gives_up' goes with 'api_error'" in reply.text
+    unasked = door.post("/calls", {"tool": "deploy", "tool_call_id": "1", "arguments": None, "api_error": "HTTP 429",
+                                   "gives_up": True})  # fmt: skip
+    assert unasked.body["state"] == "unavailable"
+    assert door.submit(WRONG, gives_up=False).status == 200
+
+
 def test_another_kind_than_the_tools_is_refused(door: Door) -> None:
     door.put("/tools/deploy", {"input_schema": DEPLOY, "kind": "extraction"})
     reply = door.submit(RIGHT)

@@ -558,11 +558,16 @@ export interface components {
             gives_up: boolean;
             /** @description How its feedback is written. */
             feedback?: components["schemas"]["FeedbackIn"] | null;
-        } & ({
+        } & (({
             api_error?: null;
         } | {
             arguments: null;
-        })) & (unknown | unknown);
+        }) & ({
+            /** @constant */
+            gives_up?: false;
+        } | {
+            api_error: string;
+        }))) & (unknown | unknown);
         /**
          * ErrorCode
          * @description Name one class of contract violation; the value is what models, logs and metrics see.
