@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.urls import reverse
@@ -36,6 +37,11 @@ class Section:
 def is_staff(visitor: Visitor) -> bool:
     """Tell whether somebody looks after the service."""
     return isinstance(visitor, User) and visitor.is_staff
+
+
+def has_password(visitor: Visitor) -> bool:
+    """Tell whether somebody comes in by a password of the desk, and not through a provider alone."""
+    return settings.RETRYCONTRACT.password_login and isinstance(visitor, User) and visitor.has_usable_password()
 
 
 # A group for each line of the navigation; a page that does not exist yet has no entry.
@@ -82,6 +88,7 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
             covers=(
                 "dashboard:replies",
                 "dashboard:reply",
+                "dashboard:password",
                 "dashboard:second_factor",
                 "dashboard:webhooks",
                 "dashboard:new_webhook",
@@ -98,6 +105,7 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
 # What stands in no menu, but is searched for.
 BEHIND: tuple[Section, ...] = (
     Section(title="Saved replies", route="dashboard:replies", icon="reply"),
+    Section(title="Password", route="dashboard:password", icon="lock", may_enter=has_password),
     Section(title="Second factor", route="dashboard:second_factor", icon="lock"),
     Section(title="Webhooks", route="dashboard:webhooks", icon="responses", may_enter=is_staff),
     Section(title="Add an agent", route="dashboard:new_agent", icon="agents", may_enter=is_staff),

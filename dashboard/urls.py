@@ -4,7 +4,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.urls import path
 
 from dashboard import agents, answers, audit, calls, playground, webhooks
-from dashboard.account import login, provider, settings
+from dashboard.account import login, password, provider, settings
 from dashboard.call import views as call
 from dashboard.call import work
 from dashboard.inbox import group_answer as group
@@ -51,6 +51,7 @@ urlpatterns = [
     path("settings/replies/", answers.replies, name="replies"),
     path("settings/replies/<int:reply_id>/", answers.reply, name="reply"),
     path("settings/replies/<int:reply_id>/delete/", answers.delete, name="delete_reply"),
+    path("settings/password/", password.password, name="password"),
     path("settings/second-factor/", settings.second_factor, name="second_factor"),
     path("settings/webhooks/", webhooks.webhooks, name="webhooks"),
     path("settings/webhooks/new/", webhooks.new_webhook, name="new_webhook"),

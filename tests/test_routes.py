@@ -56,6 +56,8 @@ DESK: dict[str, tuple[int, ...]] = {
     "GET /live/": (204, 204, IN, IN, IN),
     "GET /settings/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /settings/": (401, 401, 302, 302, 302),
+    "GET /settings/password/": (LOGIN, LOGIN, IN, IN, IN),
+    "POST /settings/password/": (401, 401, 422, 422, 422),
     "GET /settings/second-factor/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /settings/second-factor/": (401, 401, 302, 302, 302),
     "GET /settings/webhooks/": (LOGIN, LOGIN, NO, NO, IN),

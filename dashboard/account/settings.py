@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods
 
 from dashboard.account.login import ways_in
 from dashboard.account.provider import BY_PROVIDER, connect_token
-from dashboard.navigation import is_administrator
+from dashboard.navigation import has_password, is_administrator
 from dashboard.shared.choices import service_facts
 from dashboard.shared.responses import LOGIN_FIRST, REFUSED, TOO_LATE, is_htmx
 from retrycontract.store.models import Preferences, ProviderIdentity
@@ -45,6 +45,7 @@ from retrycontract.usecases.people.log_in import (
 def settings(request: HttpRequest) -> HttpResponse:
     """Show the settings; POST saves them."""
     context = {"zones": time_zones(), "facts": service_facts(), "may_tend": is_administrator(request.user)}
+    context["has_password"] = has_password(request.user)
     if ways_in()["provider"] and not ProviderIdentity.objects.filter(operator=cast(User, request.user)).exists():
         context |= ways_in() | {"connect": connect_token(request)}
     if request.method != "POST":

@@ -177,7 +177,7 @@ def issue(request: HttpRequest, agent_id: int) -> HttpResponse:
     if not form.is_valid():
         return _page(request, found, keying=form, status=REFUSED)
     if is_repeated(request):
-        messages.warning(request, "No other key was made: the form was sent a second time. The first key is in the list.")
+        messages.warning(request, "No other key was made: the form was sent a second time.")
         return redirect("dashboard:agent", agent_id=agent_id)
     told = by(request)
     key, text = issue_key(found, **form.wanted(told["now"]), **told)

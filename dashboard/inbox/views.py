@@ -131,7 +131,7 @@ class Queue:
     after: str = ""
     unsent: tuple[HeldAnswer, ...] = ()  # the operator's own answers that no agent got
     waiting: TabCount = TabCount(0)  # of all that is open, whatever is filtered
-    unfiltered: TabCount = TabCount(0)  # of the tab, for a filter that nothing fits
+    unfiltered: TabCount = TabCount(0)  # of a tab that holds few, for a filter that nothing fits
 
     @cached_property
     def version(self) -> str:
@@ -190,7 +190,8 @@ def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, afte
         unsent = without_long_values(unsent.filter(operator=operator), "call__agent", but=("rendered",))
         shown_unsent = tuple(unsent[:MOST_UNSENT])
     waiting = _unfiltered(Tab.OPEN, operator, now) if is_filtered else counts[Tab.OPEN]
-    unfiltered = _unfiltered(tab, operator, now) if is_filtered and not listed and tab is not Tab.OPEN else waiting
+    is_misfit = is_filtered and not listed and tab.holds_few
+    unfiltered = _unfiltered(tab, operator, now) if is_misfit and tab is not Tab.OPEN else waiting
     return Queue(
         tab, filters, counts, listed, found, claims, snoozes, next_page, after, shown_unsent, waiting, unfiltered
     )

@@ -152,6 +152,13 @@ LASTS = [("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "a year"
 KEYS = [("", "None"), *((str(key), str(key)) for key in range(FIRST, LAST + 1))]
 
 
+def wait_first(what: str, pause: timedelta) -> str:
+    """Say to who guessed too often how long to wait."""
+    minutes = math.ceil(pause.total_seconds() / 60)
+    wait = f"{minutes} minutes" if minutes > 1 else "a minute"
+    return f"Too many {what}. Wait {wait} and try again; an administrator can let you in at once."
+
+
 class LoginForm(AuthenticationForm):
     """Ask for name, password and second factor, and make those wait who failed too often."""
 
@@ -174,11 +181,7 @@ class LoginForm(AuthenticationForm):
         # So that guesses that come at once are no more than guesses that come one by one.
         self.pause = begin_login(login, now=now)
         if self.pause is not None:
-            minutes = math.ceil(self.pause.total_seconds() / 60)
-            wait = f"{minutes} minutes" if minutes > 1 else "a minute"
-            raise forms.ValidationError(
-                f"Too many logins failed. Wait {wait} and try again; an administrator can let you in at once."
-            )
+            raise forms.ValidationError(wait_first("logins failed", self.pause))
         try:
             cleaned = super().clean()
             if not check_factor(self.get_user(), self.cleaned_data.get("code", ""), now=now):

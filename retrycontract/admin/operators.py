@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
 from django.contrib import admin
@@ -24,6 +24,7 @@ from django.utils.safestring import SafeString
 from retrycontract.admin.pages import EditablePage, Page, among_writers, by
 from retrycontract.store.models import FailedLogins, Preferences, ProviderIdentity, SecondFactor
 from retrycontract.usecases.people.admit import (
+    MAX_PASSWORD,
     SHOWN,
     Role,
     admit_operator,
@@ -47,7 +48,6 @@ CHANGEABLE = ("username", "first_name", "last_name", "email", "is_active")
 admin.site.unregister([User, Group])
 
 
-MAX_PASSWORD: Final = 1_000  # characters; what is longer is compared with one's names for a second
 _hash_of_password: ContextVar[str] = ContextVar("hash_of_password")
 
 

@@ -57,6 +57,7 @@ PAGES: Final[dict[str, Callable[[Call], Keys]]] = {
     "webhooks": lambda _: {},
     "new_webhook": lambda _: {},
     "webhook": lambda _: {"endpoint_id": WebhookEndpoint.objects.get().public_id},
+    "password": lambda _: {},
     "second_factor": lambda _: {},
     "components": lambda _: {},
 }

@@ -107,6 +107,8 @@ NOT_KEPT: dict[str, tuple[str, dict[str, str]]] = {
     "a webhook's event": ("/admin/retrycontract/webhookendpoint/add/", {
         "address": "https://a.example", "events": "@@"}),
     "a time zone": ("/settings/", {"time_zone": "@@"}),
+    "a new password": ("/settings/password/", {
+        "old_password": "@@", "new_password1": "@@", "new_password2": "@@-"}),
     "a code": ("/settings/second-factor/", {"code": "@@"}),
     "a time to come back": ("/calls/{call}/snooze/", {"until": "@@", "at": "@@", "action": "@@"}),
     "a key of a reply": ("/settings/replies/", {"title": "t", "text": "t", "position": "@@"}),

@@ -18,7 +18,7 @@ from tests.api.conftest import open_door
 from tests.conftest import Corpus
 from tests.corpus import naughty
 from tests.corpus.naughty import is_escaped, shares
-from tests.factories import make_agent, make_blocked, make_tool, make_user
+from tests.factories import PASSWORD, make_agent, make_blocked, make_tool, make_user
 
 pytestmark = [pytest.mark.corpus, pytest.mark.django_db]
 SCHEMA = {"type": "object", "properties": {"must": {"type": "integer"}}, "required": ["must"]}
@@ -88,6 +88,7 @@ def test_every_text_may_be_typed_into_the_forms_of_the_desk(desk: Client, texts:
     tool = Tool.objects.get()
     forms: dict[str, tuple[dict[str, Any], ...]] = {
         "/settings/": ({"time_zone": "@@"},),
+        "/settings/password/": ({"old_password": PASSWORD, "new_password1": "@@", "new_password2": "@@."},),
         "/settings/second-factor/": ({"code": "@@"},),
         f"/calls/{call.public_id}/keep-reply/": ({"text": "@@"},),
         f"/calls/{call.public_id}/snooze/": ({"until": "@@", "at": "@@"}, {"until": "tomorrow", "reason": "@@"}),

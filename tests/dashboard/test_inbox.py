@@ -128,9 +128,10 @@ def test_a_filtered_tab_counts_what_it_lists(desk: Client) -> None:
         ("/?tool=refund", "3 calls wait without them."),
         ("/?agent=nobody", "3 calls wait without them."),
         ("/?code=VAL-013", "3 calls wait without them."),
-        ("/?show=mine&tool=deploy", "Nothing is here without them either; 3 wait under Open."),
-        ("/?show=agent&tool=deploy", "1 call is here without them; 3 wait under Open."),
-        ("/?show=all&agent=nobody", "4 calls are here without them; 3 wait under Open."),
+        ("/?show=mine&tool=deploy", "Nothing is here without them either. Open has 3."),
+        ("/?show=agent&tool=deploy", "1 call is here without them. Open has 3."),
+        ("/?show=answered&agent=nobody", "Without them every call is here that was answered. Open has 3."),
+        ("/?show=all&agent=nobody", "Without them every call is here. Open has 3."),
     ],
 )
 def test_a_filter_that_nothing_fits_says_what_is_there_without_it_and_leaves_the_next(

@@ -72,7 +72,9 @@ def test_the_login_leads_to_the_inbox_where_no_page_of_ours_is_known(client: Cli
     assert 'href="/login/?next=/"' in page.content.decode()
 
 
-@pytest.mark.parametrize("path", ["/settings/second-factor/", "/admin/password_change/", "/calls/x/"])
+@pytest.mark.parametrize(
+    "path", ["/settings/second-factor/", "/settings/password/", "/admin/password_change/", "/calls/x/"]
+)
 def test_no_password_and_no_code_is_given_back(client: Client, mia: User, path: str) -> None:
     secrets = {"password": "hunter2-1", "old_password": "hunter2-2", "new_password1": "hunter2-3", "code": "hunter2-4"}
     assert "hunter2" not in client.post(path, secrets).content.decode()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from typing import Any
+from typing import Any, Final
 from zoneinfo import available_timezones
 
 from django.contrib.auth import SESSION_KEY
@@ -120,6 +120,7 @@ def check_name(name: str) -> None:
         raise UnusableNameError
 
 
+MAX_PASSWORD: Final = 1_000  # characters; what is longer is compared with one's names for a second
 SHOWN = ("username", "first_name", "last_name", "email")  # as they are, to everybody
 
 

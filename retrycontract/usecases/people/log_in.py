@@ -108,12 +108,22 @@ def finish_login(login: LoginTry, operator: User, *, now: datetime, door: Door) 
     Those of the address stay: else whoever has a password of their own could go on guessing those of others.
     """
     with write_transaction():
-        of_names = [count.key for count in login.counts if count.is_of_name]
-        FailedLogins.objects.filter(key_hash__in=of_names).delete()
-        of_address = [count.key for count in login.counts if not count.is_of_name]
-        FailedLogins.objects.filter(key_hash__in=of_address, begun__gt=0).update(begun=F("begun") - 1)
+        _forget(login)
         name = operator.get_username()
         Event.record("operator.logged_in", actor=name, door=door, at=now, operator=name)
+
+
+def note_success(login: LoginTry) -> None:
+    """Forget the failures of who is in, and typed their password once more."""
+    with write_transaction():
+        _forget(login)
+
+
+def _forget(login: LoginTry) -> None:
+    of_names = [count.key for count in login.counts if count.is_of_name]
+    FailedLogins.objects.filter(key_hash__in=of_names).delete()
+    of_address = [count.key for count in login.counts if not count.is_of_name]
+    FailedLogins.objects.filter(key_hash__in=of_address, begun__gt=0).update(begun=F("begun") - 1)
 
 
 def free_operator(operator: User, *, now: datetime, actor: str, door: Door) -> bool:
