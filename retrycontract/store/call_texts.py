@@ -195,26 +195,36 @@ def attempts_of(keys: Collection[int]) -> dict[int, int]:
 
 def find(text: str, *, most: int) -> list[int]:
     """List the newest calls that have every word of a text, or words that begin so, by their keys."""
-    words = words_of(text)
-    # One letter of an alphabet begins nearly every word: beside others it is left out, alone it is sought whole.
-    telling = [word for word in words if len(word) > 1 or not word.isascii()]
-    sought = (telling or words)[:MOST_SOUGHT]
-    if not sought or not is_there():
+    # Of more words than are sought the long ones tell most.
+    words = sorted(words_of(text), key=_is_single)
+    if not words or not is_there():
         return []
+    telling = [word for word in words if not (_is_single(word) and word.isalpha())]
+    # A letter that is nowhere a word of its own beside the others begins one that is being typed.
+    found = _find(words[:MOST_SOUGHT], most)
+    return found if found or telling in ([], words) else _find(telling[:MOST_SOUGHT], most)
+
+
+def _find(sought: Collection[str], most: int) -> list[int]:
     found: list[int] = []
     for condition, is_whole in _WAYS[connection.vendor]:
         statement = f"SELECT {_key()} FROM {TABLE} WHERE {condition} LIMIT %s"  # noqa: S608 - our own
-        found = [int(key) for (key,) in _run(statement, [_written(sought, is_whole=is_whole or not telling), most])]
+        found = [int(key) for (key,) in _run(statement, [_written(sought, is_whole=is_whole), most])]
         if len(found) >= most:
             break
     return found
 
 
+def _is_single(word: str) -> bool:
+    """Tell whether it is one letter of an alphabet, or one digit: it begins nearly every word, and is sought whole."""
+    return len(word) == 1 and word.isascii()
+
+
 def _written(words: list[str], *, is_whole: bool) -> str:
     # A word is made of letters and digits alone, so that no quote within it can end it.
     if connection.vendor == "sqlite":
-        return " ".join(f'"{word}"{"" if is_whole else "*"}' for word in words)
-    return " & ".join(f"'{word}'{'' if is_whole else ':*'}" for word in words)
+        return " ".join(f'"{word}"{"" if is_whole or _is_single(word) else "*"}' for word in words)
+    return " & ".join(f"'{word}'{'' if is_whole or _is_single(word) else ':*'}" for word in words)
 
 
 def _key() -> str:

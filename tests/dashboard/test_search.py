@@ -45,6 +45,7 @@ def indexed(desk: Client) -> dict[str, str]:
         ("lodz", "letters"), ("ŁÓDŹ", "letters"), ("łodz", "letters"), ("tromso strasse", "letters"),
         ("STRASSE", "letters"), ("dakovo", "letters"), ("diyarbakir", "letters"), ("DİYARBAKIR", "letters"),
         ("aero", "letters"), ("5", "letters"), ("東", "letters"), ("b meeting", "goal"), ("Żurıch", "goal"),
+        ("5 tromso", "letters"), ("tromso 5", "letters"), ("plan board x", "goal"),
         ("frankfurt", "value"), ("4711", "value"), ("main frankf", "value"),
         ("shift-48", "ids"), ("corr-7", "ids"), ("toolu_x9", "ids"),
     ],
@@ -57,8 +58,22 @@ def test_one_search_finds_words_of_goals_and_values_and_the_beginning_of_any_id(
     assert f"/calls/{indexed[found]}/" in desk.get(f"/find/?q={text}").content.decode()
 
 
+def test_a_word_of_one_character_tells_calls_apart(desk: Client) -> None:
+    agent = make_agent()
+    make_tool(agent)
+    goals = ("Book trip 7", "Book trip 17", "Book trip 70", "Try plan b", "Try plan c")
+    told = {goal: make_call(agent, [RIGHT], context={"goal": goal}).public_id for goal in goals}
+    index_calls()
+    for text, goal in (("trip 7", 0), ("7 trip", 0), ("7 book tri", 0), ("plan b", 3), ("c plan", 4)):
+        for page in ("/calls/?", "/?show=all&"):
+            assert ids(desk.get(f"{page}q={text}")) == [told[goals[goal]]], text
+
+
 @pytest.mark.usefixtures("indexed")
-@pytest.mark.parametrize("text", ["lin", "oard", "board lunch", '"', "* OR a", "a", "'; DROP", "x" * 300])
+@pytest.mark.parametrize(
+    "text",
+    ["lin", "oard", "board lunch", "board 7", "frankfurt 4", '"', "* OR a", "a", "'; DROP", "x" * 300],
+)
 def test_a_search_that_fits_nothing_finds_nothing_whatever_it_is_written_with(desk: Client, text: str) -> None:
     page = desk.get("/calls/", {"q": text})
     assert (page.status_code, ids(page)) == (200, [])
