@@ -33,6 +33,7 @@ def encoded(value: Any) -> str:
 JWT = f"{encoded({'alg': 'HS256', 'typ': 'JWT'})}.{encoded({'sub': '1234567890'})}.{noise(URLSAFE, 43)}"
 PEM_BODY = "\n".join(noise(BASE62 + "+/", 64, seed) for seed in range(5))
 PEM = f"-----BEGIN RSA PRIVATE KEY-----\n{PEM_BODY}\n-----END RSA PRIVATE KEY-----"
+UUID = "-".join(noise(HEX, length) for length in (8, 4, 4, 4, 12))
 
 CREDENTIALS = [
     ("JWT", JWT),
@@ -68,6 +69,21 @@ CREDENTIALS = [
     ("NEW_RELIC_KEY", "NRAK-" + noise(UPPER + DIGITS, 27)),
     ("MAILGUN_KEY", "key-" + noise(HEX, 32)),
     ("API_KEY", "gsk_" + noise(BASE62, 52)),
+    ("PASSWORD_HASH", "scrypt:32768:8:1$" + noise(BASE62, 16) + "$" + noise(HEX, 128)),
+    ("PASSWORD_HASH", "pbkdf2:sha256:600000$" + noise(BASE62, 16) + "$" + noise(HEX, 64)),
+    ("PASSWORD_HASH", "$P$B" + noise(BASE62, 30)),
+    ("PASSWORD_HASH", "*" + noise(HEX, 40).upper()),
+    ("PASSWORD_HASH", "$9$" + noise(BASE62, 20)),
+    ("K3S_TOKEN", "K10" + noise(HEX, 64) + "::server:" + noise(HEX, 32)),
+    ("MAILGUN_KEY", noise(HEX, 32) + "-" + noise(HEX, 8) + "-" + noise(HEX, 8)),
+    ("API_KEY", "waka_" + UUID),
+    ("API_KEY", "signkey-prod-" + noise(HEX, 64)),
+    ("API_KEY", "st." + UUID + "." + noise(HEX, 32)),
+    ("API_KEY", "api-" + UUID),
+    ("API_KEY", "pdus+_" + noise(BASE62, 8) + "_" + UUID),
+    ("API_KEY", "*:production." + noise(HEX, 56)),
+    ("API_KEY", "WPL_AP1." + noise(BASE62, 16) + "." + noise(BASE62, 6) + "=="),
+    ("TWITCH_TOKEN", "oauth:" + noise("abcdefghij0123456789", 30)),
     ("CREDIT_CARD", "4111 1111 " + "1111 1111"),
     ("CREDIT_CARD", "5555-5555-" + "5555-4444"),
     ("CREDIT_CARD", "37144963" + "5398431"),

@@ -253,10 +253,11 @@ CREDENTIALS: tuple[Detector, ...] = (
     Detector("SLACK_TOKEN", r"xox[a-z]-[0-9]{8,}-[\w-]{8,}", mixed),
     Detector("SLACK_WEBHOOK", r"hooks\.slack\.com/((?:services|workflows|triggers)/[\w/+-]{20,})"),
     Detector("WEBHOOK_URL",
-             r"(?:webhook\.office\.com/webhookb2|discord(?:app)?\.com/api/webhooks|hooks\.zapier\.com/hooks/catch"
+             r"(?:webhook\.office\.com/webhookb2|discord(?:app)?\.com/api/webhooks|hook\.[a-z]{2}[0-9]\.make\.com"
              r"|open\.(?:feishu|larksuite)\.(?:cn|com)/open-apis/bot/v2/hook|outlook\.office\.com/webhook"
              r"|maker\.ifttt\.com/trigger/[\w-]+(?:/json)?/with/key)"
              r"/([\w@/-]{20,})"),
+    Detector("WEBHOOK_URL", r"hooks\.zapier\.com/hooks/catch/([0-9]{3,}/[\w/-]{5,})"),
     prefixed("STRIPE_KEY", "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ whsec_", r"[A-Za-z0-9+/=]{10,}"),
     prefixed("GOOGLE_API_KEY", "AIza", r"[\w-]{35,}"),
     anywhere("GOOGLE_API_KEY", "AIzaSy", r"[\w-]{33,}"),
@@ -270,6 +271,7 @@ CREDENTIALS: tuple[Detector, ...] = (
     prefixed("SENDGRID_KEY", "SG.", r"[\w-]{16,}\.[\w-]{16,}"),
     prefixed("TWILIO_KEY", "SK AC", r"[a-z0-9]{32}", None),
     prefixed("MAILGUN_KEY", "key- pubkey-", r"[0-9a-f]{32}"),
+    Detector("MAILGUN_KEY", r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b", varied),
     Detector("MAILCHIMP_KEY", r"\b[0-9a-f]{32}-us\d{1,2}\b"),
     prefixed("BREVO_KEY", "xkeysib- xsmtpsib-", r"[\w-]{40,}"),
     Detector("TELEGRAM_TOKEN", r"(?:^|[^A-Za-z0-9]|bot)([0-9]{5,16}:A[\w-]{34})\b"),
@@ -322,6 +324,16 @@ CREDENTIALS: tuple[Detector, ...] = (
     prefixed("PRIVATE_KEY", "LS0tLS1CRUdJTi", r"[A-Za-z0-9+/=]{40,}", _holds_private_key),
     prefixed("PASSWORD_HASH", "$1$ $2a$ $2b$ $2x$ $2y$ $5$ $6$ $7$ $y$ $gy$ $apr1$ $argon2 $scrypt$ $pbkdf2 "
               "pbkdf2_sha256$ {SSHA}", r"[A-Za-z0-9./$=,+-]{28,}"),
+    # As WordPress, Junos, MySQL and Werkzeug write them.
+    prefixed("PASSWORD_HASH", "$P$B $P$9 $P$D $H$9 $H$7 $S$C $S$D $S$E $9$", r"[A-Za-z0-9./-]{10,}", mixed),
+    Detector("PASSWORD_HASH", r"(?:^|[^\w*])(\*[0-9A-F]{40})\b", mixed),
+    Detector("PASSWORD_HASH", r"\b(?:scrypt(?::[0-9]+){3}|pbkdf2:sha[0-9]+:[0-9]+)\$[\w./+-]+\$[0-9a-f]{32,}"),
+    Detector("K3S_TOKEN", r"\bK10[0-9a-f]{48,}::\w+:[\w.-]+"),
+    prefixed("TWITCH_TOKEN", "oauth:", r"[a-z0-9]{30}\b", mixed),
+    Detector("API_KEY",
+             r"(?:^|[^A-Za-z0-9])(WPL_AP[0-9]\.[\w-]{8,}\.[\w=-]+|st\.[0-9a-f]{8}-[0-9a-f-]{27}\.[\w.]{16,}"
+             r"|(?:\*|\[\]|[a-z][\w-]*):(?:production|development|staging|test)\.[0-9a-f]{48,}"
+             r"|api-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})", varied),
     # Prefixes that are telling by themselves, and prefixes that are words as well.
     prefixed("API_KEY", "p8e- lin_api_ lin_oauth_ ntn_ pnu_ rdme_ pplx- gsk_ xai- tvly- sbp_ sb_secret_ nfp_ "
               "bkua_ CCIPAT_ figd_ figu_ dnkey- CFPAT- HRKU- PMAK- pul- phx_ phs_ rnd_ tskey- rootly_ tfp_ fio-u- ico- "
@@ -329,7 +341,8 @@ CREDENTIALS: tuple[Detector, ...] = (
               "lsv2_sk_ sk-lf- authress_ access-sandbox- access-development- access-production- nvapi- jina_ vcp_ "
               "vck_ zpka_ test_pub_ live_pub_ key_live_ key_test_ tgp_v1_ pcsk_ wandb_v1_ csk- nyk_v0_ rpa_ "
               "rzp_live_ rzp_test_ AVNS_ mdb_sa_sk_ polar_oat_ mob- sdk- sess- secret-token: dkea cfut_ "
-              "cfat_ cfk_ ATTA apify_api_ dtn_ bb_live_ bb_test_ dp.audit. dp.scim.",
+              "cfat_ cfk_ ATTA apify_api_ waka_ signkey-prod- signkey-branch- signkey-test- "
+              "pdus+_ pdeu+_ dtn_ bb_live_ bb_test_ dp.audit. dp.scim.",
               r"[\w=-]{16,}", mixed),
     WORD_LIKE,
     prefixed("API_KEY", "napi_", r"[a-z0-9]{20,}", mixed),  # Node's own functions begin so, too
