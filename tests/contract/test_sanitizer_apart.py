@@ -31,6 +31,21 @@ TELLING = [
 MIXED = [
     '{ provide: "JWT_SECRET", useValue: "§" }', '{ provide: API_KEY, useValue: "§" }',
     'setattr(settings, "API_KEY", "§")', "const apiKey = String.fromEnvironment('API_KEY', defaultValue: '§');",
+    # What a test types into a field of a form.
+    'password_field.send_keys("§")', "await user.type(screen.getByLabelText(/password/i), '§');",
+    "fireEvent.change(passwordInput, { target: { value: '§' } });", "await passwordInput.fill('§');",
+    'onView(withId(R.id.password)).perform(typeText("§"))', "await this.passwordInput.type('§');",
+    'passwordField.sendKeys("§");', "find('#password').set('§')",
+    "await element(by.id('passwordInput')).typeText('§');",
+    'app.secureTextFields["Password"].typeText("§")', "await userEvent.type(passwordInput, '§')",
+    'rule.onNodeWithTag("password").performTextInput("§")', "await $('#password').addValue('§')",
+    'await tester.enterText(find.byKey(Key("password")), "§");', "    Fill Text    id=password    §",
+    # What is encoded, hashed and taken by default; and a text that was cut off within a string.
+    'encode_base64("chris:§")', "base64_encode('chris:§')", 'root_password = optional(string, "§")',
+    "SELECT crypt('§', gen_salt('bf'));", 'hashlib.sha256(b"§")', "CryptoJS.AES.encrypt(text, '§')",
+    "WARN  Invalid API key provided: §", "config:\n  app:dbPassword:\n    secure: §", 'setPassword("§',
+    "jwt.sign(claims, '§", 'mysqli_connect("localhost", "root", "§', 'os.getenv("DB_PASSWORD") or "§',
+    "INSERT INTO users (name, password) VALUES ('ana', '§",
     'r = redis.Redis("cache.internal", 6379, 0, "§")', "r = StrictRedis('h', 6379, 0, '§')",
     'url = URL.create("postgresql", "app", "§", "db01", 5432, "shop")',
     'c = Connection(Server("ldap://dc01"), "cn=svc,dc=acme", "§", auto_bind=True)',

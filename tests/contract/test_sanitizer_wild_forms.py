@@ -114,6 +114,15 @@ WEAK = {
     "12345678": ("password.txt:§", "db.password:§", "app.secret:§"),
     "correcthorse": ("password::§", "db.password::§"),
     "c2VjcmV0": ("userPassword:: §", "userPassword::§"),
+    "bluemonkey": (
+        "define( 'DB_PASSWORD', '§' );", 'props.put("password", "§");', 'p.setProperty("db.password", "§");',
+        '<property name="hibernate.connection.password">§</property>', '<entry key="password">§</entry>',
+        "<name>javax.jdo.option.ConnectionPassword</name><value>§</value>", "[sudo] password for ana: §",
+        "GENERATED ROOT PASSWORD: §", 'variable "db_password" { default = "§" }', "ALTER USER postgres PASSWORD '§';",
+        "CREATE ROLE app WITH LOGIN PASSWORD '§';", '{"password": "§', '{"user": "ana", "password": "§',
+        'password_field.send_keys("§")', 'onView(withId(R.id.password)).perform(typeText("§"))',
+    ),
+    "correct-horse-battery": ('curl -H "Authorization: Bearer §" https://x', "Authorization: Bearer §"),
     "swordfish": ("{user :'ana', password :'§'}", "{'user' :'ana', 'password' :'§'}"),
 }  # fmt: skip
 
@@ -229,7 +238,8 @@ HARMLESS = [
     'if hasattr(credentials, "with_gdch_audience"):', 'pwd = (self.password.encode("utf-8"))',
     "headers['Proxy-Authorization'] = `Basic ${Buffer.from(auth).toString('base64')}`;",
     'register(self, name="session")\n\n    @classmethod', "# login / password\nlogin_i = (0 if x else 1)",
-    "Value(name='COOKIE', index=1, number=1)",
+    "Value(name='COOKIE', index=1, number=1)", 'TOKEN = re.compile(r"^[!#$%&\'*+.^_`|~0-9A-Za-z]+$")',
+    'if not is_of(kind="string", format_token=inferred):',
     # Libraries, targets of makefiles, dumps.
     "io.jsonwebtoken:jjwt-api:jar:0.11.5:compile", "com.google.auth:google-auth-library-oauth2-http:1.19.0",
     "androidx.credentials:credentials:1.3.0", "implementation 'com.auth0:java-jwt:4.4.0'",
@@ -237,6 +247,14 @@ HARMLESS = [
     "00000ed0: 2600 0000 0000 0000 a502 0000 1100 1a00", "5432 5482 5494 5477 549A 549B 5484",
     "connectionString=mongodb://localhost", "--secret=projects/p/secrets/s/versions/1",
     "existingSecret: rabbitmq-secrets-v2", "nox-session: test-3.8", "dnsAuthorization:\n  name: dnsAuthorization",
+    # What has the place of a password and is none.
+    'errors.put("password", "mismatch");', "define('PASSWORD_HINT', 'forgotten');", 'm.put("password", "Passwort");',
+    '<string name="password">Passwort</string>', '<data name="Password"><value>Kennwort</value></data>',
+    "Authorization: Bearer your-access-token", "Authorization: Bearer some-opaque-value", 'hashlib.new("sha256")',
+    "[sudo] password for ana: Sorry, try again.", 'variable "db_password" { default = "" }',
+    'variable "password_name" { default = "database" }', "Invalid API key provided: none", "New value: required",
+    'passwordInput.fill("required")', "await user.type(nameInput, 'Ana Meier2');", "git clone me@10.0.0.1:app1",
+    "docker exec web2 passwd", "net use Z: \\\\nas\\share", "openssl passwd -salt xyz", "mail a:b@example.org",
     # Letters in their order, and a picture.
     'BASE62_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"',
     "data = iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAYAAABzenr0AAAABHNCSVQICAgIfAhkiAAABSZJREFU",

@@ -28,6 +28,7 @@ from retrycontract.contract.redaction.field_names import (
     is_secret_name,
     is_spelt,
     judge,
+    judge_field,
     split_words,
     word_set,
 )
@@ -107,6 +108,8 @@ def find_assignments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
                 continue  # `WWW-Authenticate: Bearer error="invalid_token"`
             if inner and not targets and (listed or judge(inner[0]).mark or not verdict.mark):
                 name, verdict = inner[0], judge(inner[0])
+        if not verdict.mark and operator[:1] == "." and operator[-1] == "(":
+            verdict = judge_field(name)
         if verdict.mark:
             allowance.spend(start)
         elif not verdict.weak and not targets:
@@ -249,7 +252,8 @@ def _assigned(
     if "phrase" in name.casefold() and (words := _PHRASE.match(text, literal.start)):
         literal = Literal(words[0], *words.span(0), quoted=True)
     starts_line, behind = _starts_line(text, start), text[literal.end : literal.end + 2]
-    closed = ")" if not literal.quoted and literal.text[-1:] == ")" and "(" not in literal.text else behind[:1]
+    is_closed = not literal.quoted and literal.text.rstrip(":;")[-1:] == ")" and "(" not in literal.text
+    closed = ")" if is_closed else behind[:1]
     is_last = behind[:1] == "," and starts_line and behind[1:] in ("", "\n", "\r")
     beside = Assignment(
         name, operator.strip(), spaced, starts_line,
@@ -313,7 +317,7 @@ def _value_place(text: str, find: Found, name: str, verdict: NameVerdict) -> tup
     if operator[0] == "[" and verdict.mark not in ("PASSWORD", "SECRET") and not _SIZE.match(operator):
         return None
     if (operator[0] == "." and len(operator) > 3) or operator == "->":
-        is_checked = operator[:3].casefold() == ".to"  # `expect(user.password).toBe("…")`
+        is_checked = operator[:3].casefold() in (".to", ".pe")  # `expect(user.password).toBe("…")`
         return (end, operator) if is_checked or not OPENING.isdisjoint(find[2]) else None
     if name == find[1] and (colon := _NO_TYPE.match(operator)) and text[end : end + 1] not in (*QUOTES, " ", "\t"):
         word = split_words(colon[2])[-1:]
@@ -344,14 +348,22 @@ def _given(text: str, find: Found, literal: Literal, mark: str | None) -> Litera
         return None if literal.text.startswith("CURLOPT_") else literal
     call = _GIVEN_TO.search(text, max(start - LONGEST_NAME, 0), start)
     is_slip = find[3][-1] in QUOTES and find[2][:1] in OPENING
-    if is_secret_name(literal.text) or not literal.telling or not (is_slip or call):
+    if is_secret_name(literal.text) or not (is_slip or call):
         return None
+    if not literal.telling:
+        is_set = call and mark == "PASSWORD" and len(literal.text) >= LEAST_OF_WORD and not is_slip
+        return literal if is_set and _SETTING_CALL.search(text, max(start - LONGEST_NAME, 0), start) else None
     if call and call[1] and _GIVING.isdisjoint(split_words(call[1])) and not is_slip:
         return None
     return literal if mark == "PASSWORD" or has_digit(literal.text) else None
 
 
-LONGEST_NAME = 60
+# What a setting is given to, where an ordinary word may be the value; maps of messages and of types are others.
+_SETTING_CALL = re.compile(
+    r"(?i)(?:\bdefine|\bputenv|\bsetenv|(?<!err)(?<!errors)(?<!messages)(?<!labels)(?<!types)\.(?:put|set_?property))"
+    r"\(\s{0,8}[\"']\Z"
+)
+LONGEST_NAME, LEAST_OF_WORD = 60, 6
 
 
 def _is_foreign(name: str, operator: str) -> bool:

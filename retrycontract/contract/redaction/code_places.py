@@ -18,7 +18,7 @@ _TEST = re.compile(r"[\w.+~/-]+\.(?:exp|py|sh|[cm]?[jt]sx?|c|cc|[ch]pp|go|rs|t|a
 _TEST_OF_FOLDER = re.compile(r"[A-Za-z_.+-]+/[\w./+-]+[:,]?\Z|(?i:test|check)[\w.-]+\Z")
 # A library by its group, its name and its version: `com.auth0:java-jwt:4.4.0`, `io.jsonwebtoken:jjwt-api:jar:0.11.5`.
 _PACKAGING = r"(?:jar|pom|aar|war|ear|zip|bundle|klib|test-jar|maven-plugin)"
-_GROUP = re.compile(r"(?:com|org|io|net|dev|me|de|fr|cn|ru|uk|eu|ai|app|tech|software|javax?|jakarta|androidx?)\.")
+_GROUP = re.compile(r"(?:com?|org|io|net|dev|me|de|fr|c[hn]|ru|uk|eu|ai|app|tech|software|javax?|jakarta|androidx?)\.")
 _ARTIFACT = re.compile(rf"[A-Za-z][\w.-]{{0,80}}:(?:v?[0-9$@+]|{_PACKAGING}\b)|{_PACKAGING}:[0-9]")
 _MEMBER = re.compile(r":[A-Za-z_]+(?:\([^()\n]*\)|::)")
 _MEMBER_OF_CLASS = re.compile(r":[A-Za-z]+(?:_[A-Za-z_]+|[(;,)])")

@@ -29,7 +29,7 @@ _FLAGS = {
     "(?:sqlcmd|osql|bcp|isql|tsql)": "-P", "az[ \\t]+keyvault[ \\t]+secret[ \\t]+set": "--value[= \\t]",
     "aws[ \\t]+ssm[ \\t]+put[-_]parameter[ \\t][^\\n|;]*?--type[= \\t]+[\"']?SecureString": "--value[= \\t]",
     "openssl[ \\t]+(?:enc|aes-?[\\w-]+)": "-[kK]", "openssl": "-pass(?:in|out)?[ \\t]+pass:",
-    "openssl[ \\t]+passwd": "-(?:[156]|apr1)(?:[ \\t]+-salt[ \\t]+\\S+)?",
+    "openssl[ \\t]+passwd": "(?:-(?:[156]|apr1|salt[ \\t]+\\S+)[ \\t]+)+",
     "ssh-keygen": "-[NP]",
     "(?:rabbitmqadmin|ncftp\\w+|hydra|beeline|cypher-shell|conan|certutil|xcrun[ \\t]+altool)": "-p",
     "signtool": "/p[ \\t]",
@@ -37,6 +37,7 @@ _FLAGS = {
     "glab[ \\t]+auth[ \\t]+login": "-t[ \\t]", "wrangler[ \\t]+secret[ \\t]+put": "--value[= \\t]",
      "vsql": "-w", "dotnet[ \\t]+nuget[ \\t]+push": "(?:-k|--api-key)",
     "doctl[ \\t]+auth[ \\t]+init": "(?:-t|--access-token)[= \\t]",
+    "ktpass(?:\\.exe)?": "[/-]pass[ \\t]", "p4": "-P[ \\t]", "(?:yt-dlp|youtube-dl)": "-p",
     "(?:mycli|pgcli|veracrypt|truecrypt|pihole)": "-p", "(?:az[ \\t]+sql|gitea[ \\t]+admin)": "-p",
     "(?:poetry[ \\t]+publish|supabase[ \\t]+link)": "-p",
     "(?:dotnet[ \\t]+)?nuget[ \\t]+(?:sources[ \\t]+)?add": "-p", "airflow[ \\t]+users": "-p", "pdftotext": "-[uo]pw",
@@ -74,7 +75,7 @@ _PLACED = (
     r"pdftk[ \t][^\n|;]*?(?:user|owner|input)_pw[ \t]+",
     r"redis-cli[ \t][^\n|;]*?(?i:auth)[ \t]+(?:default[ \t]+)?",
     r"db2[ \t]+connect[ \t][^\n|;]*?using[ \t]+",
-    r"smbclient[ \t]+[\"']?(?://|\\{2,4})\S+[ \t]+",
+    r"smbclient[ \t]+[\"']?(?://|\\{2,4})\S+[ \t]+(?:-[UWIp][ \t]+[^\s%-][^\s%]*[ \t]+)*",
     r"mc[ \t]+(?:alias[ \t]+set|config[ \t]+host[ \t]+add)(?:[ \t]+\S+){3}[ \t]+",
     r"(?:(?:tacacs|radius)[-_]server[ \t][^\n]*?\bkey|crypto[ \t]+isakmp[ \t]+key)[ \t]+(?:[0-7][ \t]+)?",
     r"(?:message[-_]digest[-_]key[ \t]+\d+[ \t]+md5|ppp[ \t]+(?:chap|pap)[ \t][^\n]*?password)[ \t]+(?:[0-7][ \t]+)?",
@@ -145,6 +146,7 @@ _TOLD = (_VAULT, _SECURE_VALUE, _PASSWORD, _NETRC, _REQUIRED, _IDENTIFIED)
 # Commands that read a password or a secret, and nothing else, from their input.
 _READERS = (
     r"(?:sudo[ \t]+(?:-\w+[ \t]+)*(?:-S|--stdin)\b"
+    r"|(?:(?:arch-)?chroot|docker|podman|kubectl|ssh|lxc|systemd-nspawn)[ \t][^\n|;<]*?[ \t](?:ch)?passwd\b"
     r"|(?:sudo[ \t]+)?(?:chpasswd|passwd|smbpasswd|cryptsetup|kinit|vncpasswd|su|ansible-vault[ \t]+encrypt_string)\b"
     r"|[a-z][\w-]*[ \t][^\n|;<]*?(?:--passw(?:or)?d-(?:on-)?stdin|--with-token)\b|gpg2?[ \t][^\n|;<]*?--passphrase-fd"
     r"|(?:npx[ \t]+)?(?:gh|wrangler)[ \t]+secret[ \t]+(?:set|put)\b|(?:docker|podman)[ \t]+secret[ \t]+create\b"
@@ -204,9 +206,13 @@ def find_passwords(head: Head, text: str, allowance: Allowance) -> Iterator[Secr
             yield SecretSpan(*old.span(1), "PASSWORD")
         if head is _PASSWORD and (again := _SECOND.match(text, literal.end)) and _TWICE.match(text, find.span(0)[0]):
             yield SecretSpan(*again.span(1), "PASSWORD")
+        is_of_pdf = head is _PASSWORD and text.startswith("qpdf", find.span(0)[0])
+        if is_of_pdf and (owner := _OWNER.match(text, literal.end)):
+            yield SecretSpan(*owner.span(1), "PASSWORD")
 
 
 _REPLACED = re.compile(r"[\"']?\s{1,8}(?i:replace)\s{1,8}[\"']?([^\s\"';]+)")
+_OWNER = re.compile(r"[\"']?[ \t]+[\"']?([^\s\"'-][^\s\"']*)[\"']?[ \t]+(?:40|128|256)\b")
 # Commands that take two, behind flags of the same kinds.
 _TWICE, _SECOND = (
     re.compile(r"snmp|openssl|ssh-keygen|ldappasswd"),
@@ -225,7 +231,12 @@ def _identifies(text: str, find: Find, literal: Literal) -> bool:
 def is_of_psql(text: str, name: str, start: int, literal: Literal) -> bool:
     """Say whether a statement takes a variable of psql, `CREATE USER app WITH PASSWORD :'pw'`."""
     is_variable = name.isupper() and literal.text.isidentifier() and text[literal.start - 2] == ":"
-    return is_variable and _ACCOUNT.search(text, max(start - LONGEST_STATEMENT, 0), start) is not None
+    return is_variable and is_of_account(text, start)
+
+
+def is_of_account(text: str, start: int) -> bool:
+    """Say whether a statement of SQL that makes or changes an account goes on at the place."""
+    return _ACCOUNT.search(text, max(start - LONGEST_STATEMENT, 0), start) is not None
 
 
 def one_word(text: str, *, is_first: bool) -> str:

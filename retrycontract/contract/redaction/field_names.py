@@ -61,8 +61,8 @@ _VERB = (
 )
 # What a browser's script does with the field that a quoted name points at.
 _TYPED = (
-    r"(?:\.(?:first|last|clear|click|focus)(?:\(\))?)?\.(?:to_?be|to_?equal|to_?strict_?equal|fill|type|send_?keys|press_?sequentially|set_?value|set_?text"
-    rf"|enter_?text|input_?text|val|value|text)(?:\(|{SPACE}=)"
+    r"(?:\.(?:first|last|clear|click|focus)(?:\(\))?)?\.(?:to_?be|to_?equal|to_?strict_?equal|fill|type|send_?keys|press_?sequentially|(?:set|add)_?value|set_?text"
+    rf"|(?:perform\()?(?:enter|input|type|replace|perform_?)_?text(?:_?input)?|set|val|value|text)(?:\(|{SPACE}=)"
 )
 # A word in another script between name and value, or right behind the name, says the same.
 _FOREIGN_VERB = rf"(?:[A-Za-z]{{0,6}}{FOREIGN}[A-Za-z{FOREIGN}]{{0,10}}:? |{FOREIGN}{{1,3}})"
@@ -280,6 +280,16 @@ def judge(name: str) -> NameVerdict:
     if len(name) > LONGEST_NAME:
         name = name[: LONGEST_NAME // 2] + "_" + name[-LONGEST_NAME // 2 :]
     return _judge(name.rstrip(digits))  # numbers say nothing: `field_1` and `field_2` are judged once
+
+
+_OF_FORM = re.compile(
+    r"(?i)(?:[_.-]?(?:field|input|box|text|txt|textbox|edittext|element|elem|locator|control|entry|ctrl))+\Z"
+)
+
+
+def judge_field(name: str) -> NameVerdict:
+    """Judge the name of a field of a form by what is typed into it: `password_input`, `passwordField`."""
+    return judge(_OF_FORM.sub("", name[-LONGEST_NAME:]))
 
 
 @lru_cache(maxsize=4096)

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from functools import partial
 
 from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
-from retrycontract.contract.redaction.detectors import Finder, Head, has_digit
+from retrycontract.contract.redaction.detectors import Find, Finder, Head, has_digit
 from retrycontract.contract.redaction.field_names import SECRET_NAME, is_secret_name, judge
 from retrycontract.contract.redaction.likeness import (
     ENDS,
     LONG_WORD,
     PASSWORDS,
+    SHORTEST,
     certain,
     is_certain,
     is_mixed,
@@ -23,7 +24,7 @@ from retrycontract.contract.redaction.values import read_list, read_literal
 
 # `password:` alone on its line, `[db.password]`: what follows deeper, or up to the next heading, lies in it.
 _HEADING = Head(
-    rf"(?im)(?:^|[\"'])[ \t]*(?:[-+>][ \t]+)?[\"']?({SECRET_NAME})[\"']?:[ \t]*\r?\n"
+    rf"(?im)(?:^|[\"'])[ \t]*(?:[-+>][ \t]+)?[\"']?(?:\w[\w-]*:)?({SECRET_NAME})[\"']?:[ \t]*\r?\n"
     rf"|(?:^|[\"'])[ \t]*\[+({SECRET_NAME})\]+[ \t]*\r?\n"
 )
 _ENTRY = re.compile(r"[ \t]*(?:[-+>][ \t]+)?(?:[\"']?([\w.@-]{1,80})[\"']?[ \t]*(?::[ \t]+|=[ \t]*)|)(?=[^\s#])")
@@ -182,7 +183,31 @@ def find_named_elements(head: Head, text: str, allowance: Allowance) -> Iterator
             continue
         if head is _STRING_PAIR and is_secret_name(literal.text):
             continue
+        if _is_setting(text, find, head) and (word := _as_word(find[name], literal)):
+            allowance.spend(start)
+            yield word
         yield from certain(find[name], literal, start, allowance)
+
+
+# Elements that set something; those of texts, such as `<string name="password">`, hold a label.
+_SETTING = re.compile(r"(?i)<(?:property|entry|prop|param|parameter|setting|config|context-param|init-param)\b")
+
+
+def _is_setting(text: str, find: Find, head: Head) -> bool:
+    return head is _ELEMENT_PAIR or (head is _NAMED_ELEMENT and _SETTING.match(text, find.span(0)[0]) is not None)
+
+
+def _as_word(name: str, literal: Literal | None) -> SecretSpan | None:
+    """Take any word for the password that stands where a setting with such a name has its value."""
+    is_password = literal and judge(name).mark == "PASSWORD" and literal.quoted and len(literal.text) >= SHORTEST
+    if not literal or not is_password or " " in literal.text or literal.is_placeholder or literal.is_word_of_code:
+        return None
+    if is_secret_name(literal.text) or not is_quoted_secret(literal, "PASSWORD") or _CLASS_NAME.fullmatch(literal.text):
+        return None
+    return SecretSpan(literal.start, literal.end, "PASSWORD")
+
+
+_CLASS_NAME = re.compile(r"[a-z]+(?:\.\w+){2,}|[A-Z][a-z]+(?:[A-Z][a-z]+)+")
 
 
 def find_told_apart(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -197,6 +222,9 @@ def find_told_apart(head: Head, text: str, allowance: Allowance) -> Iterator[Sec
             literal = read_literal(text, find.span(1)[0])
         else:
             literal = read_literal(text, start)
+        if head is _VARIABLE and (word := _as_word(name, literal)):
+            allowance.spend(start)
+            yield word
         yield from certain(name, literal, find.span(0)[0], allowance)
 
 

@@ -12,7 +12,7 @@ _WORD = re.compile(
     r"(?=\s|\Z|[;&] ?[A-Za-z][A-Za-z_ ]{1,22}=|[\"'`][,;)\]}]{0,3}(?:\s|\Z))"
 )
 # What is put in later or quoted begins so, and what goes on behind a blank ends so.
-_LEADS = re.compile(r"\$[A-Za-z{(]|\{\{|%\(|<%|//|[\"'`]|[A-Za-z_][\w.]*\([\"'\[]")
+_LEADS = re.compile(r"\$[A-Za-z{(]|\{\{|%\(|<%|//|[rRbBfFuU]{0,2}[\"']|`|[A-Za-z_][\w.]*\([rRbBfFuU]{0,2}[\"'\[]")
 _OPEN, LONG = tuple(",({[\\&|<>=+"), 14
 # Words and names of program text; a generator seldom gives three letters in a row that could be a part of one.
 _SPELT = re.compile(r"[A-Z][a-z]{2,}|[a-z]{3,}|[A-Z]{3,}")

@@ -33,6 +33,7 @@ _LOGIN = (
 _SIGNING = (
     rf"jwt\.(?:sign|encode|verify|decode)(?:\(|[ \t])[^()\n]*?[\w}})]\s*,\s*"
     rf"|(?:createHmac|pbkdf2_hmac)\(\s*{_STRING}\s*,\s*"
+    rf"|\bCryptoJS\.(?:\w+\.(?:en|de)crypt|Hmac\w+)\([^,()\n]+,\s*"
     rf"|hash_hmac\(\s*{_STRING}\s*,[^,()\n]+,\s*|pgp_sym_(?:en|de)crypt\([^,()\n]+,\s*|(?:CreateAsync)\([^,()\n]+,\s*"
     rf"|\b(?:Client|twilio)\(\s*[\"']AC[0-9a-f]{{32}}[\"']\s*,\s*|\bcredentials\((?:\s*{_STRING}\s*,){{3}}\s*"
     rf"|\b(?:remote(?:Secure)?|postgresql|mysql|mongodb)\((?:\s*{_STRING}\s*,){{3,4}}\s*|\bs3\((?:\s*{_STRING}\s*,){{2}}\s*"
@@ -44,7 +45,7 @@ _SIGNING = (
 )
 _FIRST = (
     r"(?:hmac\.new(?:\([\w.]+,\s*\[\]byte)?|SignedString\(\[\]byte|NewCookieStore\(\[\]byte|cookieParser|HMAC(?:256|384|512)"
-    r"|EncodingKey::from_secret|bcrypt|get_password_hash|hash_password|(?:password_?)?encoder\.encode"
+    r"|EncodingKey::from_secret|b?crypt|hashlib\.(?:md5|sha[0-9_]+|blake2[bs])|get_password_hash|hash_password|(?:password_?)?encoder\.encode"
     r"|bcrypt\.hash(?:pw|Sync)?|generate_password_hash|make_password|password_hash|scrypt(?:\.hash|Sync)"
     r"|pbkdf2(?:Sync)?|PBEKeySpec|SecretKeySpec|(?:jedis|redis|red|conn)[.:]auth|Hash::make"
     r"|(?:GenerateFromPassword|SymmetricSecurityKey)\([\w\[\].]{0,30}|(?:un)?protect)"
@@ -71,7 +72,9 @@ _TAKEN = (
         rf"(?i)\b(?:authenticate\(({_QUOTE})[^\"'`\n]+[\"']\)"
         rf"|(?:verify|check\w*)\(\s*({_QUOTE})[^\"'`\n]+[\"']\s*,\s*[&\w.$]*(?:hash|digest)\b)"
     ),
-    Head(r"(?i)\b(?:btoa|b64encode)\(\s*b?([\"'])[^\"':\n]{1,60}:[^\"'\n]"),
+    Head(
+        r"(?i)\b(?:btoa|b64encode|(?:strict_|urlsafe_)?encode64|encode_base64|base64_?encode)\(\s*b?([\"'])[^\"':\n]{1,60}:[^\"'\n]"
+    ),
 )
 _COMPARED = Head(
     rf"(?i)([\"'])[^\"'`\n]+[\"'](?:[ \t]*[=!]==?[ \t]*|\.eq\w*\??\(|\)\.when\([\w.]+\)\.)(?:[\w$]+\.)*({SECRET_NAME})"

@@ -53,6 +53,7 @@ _SURE = (
         rf"(?i:\bnickserv[ \t:]+identify)[ \t]+{_VALUE}",
         rf"^/?OPER[ \t]+\S+[ \t]+{_VALUE}",
         rf"\bPASS[ \t]+oauth:({_WORD})",
+        r":(?:pserver|gserver|ext):[^\s:@]+:([^\s:@]+)@",
         rf"^(?:socks[45]|http)[ \t]+\S+[ \t]+[0-9]+[ \t]+\S+[ \t]+({_WORD})",
         flags="(?m)",
     ),
@@ -66,6 +67,7 @@ _SURE = (
     ),
     _any(
         rf"\bsuccessfully reset\.?\s+New value:[ \t]*{_VALUE}",
+        rf"(?:\[sudo\][^\n:]{{1,60}}|(?i:\bgenerated[ \t]+(?:\w+[ \t]+)?password)):[ \t]+({_WORD}){_END}",
         rf"^PASSWORD[ \t]+\w+[ \t]+=[ \t]+{_VALUE}",
         r"\bKey Content[ \t]*:[ \t]*(\S[^\n\r]*)",
         rf"\bUnseal Key [0-9]+:[ \t]*{_VALUE}",
@@ -124,7 +126,11 @@ _LIKELY = (
         flags="(?i)",
     ),
     _any(
-        rf"\binput[ \t](?:password|text)[ \t]{{2,}}\S*(?:pass|pwd|secret|token)\S*[ \t]{{2,}}({_WORD})",
+        rf"\b(?:input|fill|type)[ \t](?:password|text|secret)[ \t]{{2,}}\S*(?:pass|pwd|secret|token)\S*"
+        rf"[ \t]{{2,}}({_WORD})",
+        r"\.(?:type|fill|paste|input|change|change_?text|enter_?text)\([^;\n]{0,80}?(?:passw|passc|passphr|pwd|secret|otp)"
+        r"[^;\n,]{0,16},[ \t]*(?:\{[ \t]*target:[ \t]*\{[ \t]*value:[ \t]*)?"
+        rf"({_QUOTED})",
         rf"{_NAME}\"[ \t]+(?:field[ \t]+)?with[ \t]+({_QUOTED})",
         rf"(?:fill|type|enter)s?(?:[ \t]in)?[ \t]+({_QUOTED})[ \t]+(?:for|in|into)[ \t]+(?:the[ \t]+)?"
         rf"\"[^\"\n]{{0,40}}{_NAME}\"",
@@ -140,6 +146,8 @@ _LIKELY = (
         r"\bs[|#][^|#\n]*(?:pass|secret|token|key)[^|#\n]*[|#](?:[^|#\n]*[ \t=:])?([^\s|#\"']+)[|#]",
         rf"\bfollowing[ \t](?:\w+[ \t])?(?:password|passphrase|token|secret)\b[^\n:]{{0,60}}:\s+{_VALUE}",
         rf"(?:generated|initial|temporary|root|admin)[ \t]password[ \t]+\[({_WORD})\]",
+        rf"\b(?:key|token|password|secret)[ \t]provided:[ \t]+{_VALUE}",
+        rf"\w:([^\s:@/\"'`]+)@(?:{_ADDRESS}|[\w.-]+\.(?:local|corp|lan|internal))\b|\.\w+/[\w.$-]+:([^\s:@/\"'`]+)@\w",
         r"\bplaintext_value[ \t]*=[ \t]*(\"[^\"\n]+\")",
         r"random_password[^\n]{0,400}?\"result\\?\"[ \t]*:[ \t]*(\"[^\"\n]+\")",
         flags="(?i)",
@@ -156,6 +164,7 @@ _BEHIND_NAME = _any(
 # Below the line of a command that asks for one; and what is encoded.
 _PRINTED = _any(
     rf"^[$#>%][ \t][^\n]*(?:passw|secret|token|api[-_]?key)[^\n]*\n[\"']?({_WORD})[\"']?{_END}",
+    rf"^New value:[ \t]*({_WORD}){_END}",
     rf"\becho[ \t]+-n[ \t]+[\"']?({_WORD})[\"']?[ \t]*\|[ \t]*(?:base64|(?:md5|sha[0-9]+)sum|openssl[ \t]+dgst)",
     flags="(?m)",
 )

@@ -13,6 +13,7 @@ from retrycontract.contract.redaction.field_names import (
     NameVerdict,
     is_secret_name,
     judge,
+    judge_field,
     split_words,
     word_set,
 )
@@ -47,6 +48,11 @@ _ASKING = word_set(
 )
 # What a module or an object with such a name is asked for: `pwd.getpwnam("nobody")`.
 _READING = word_set("get getpwnam getpwuid getspnam getgrnam has find lookup")
+# What a test, or a browser's script, does with a field of a form.
+_TYPING = word_set(
+    "sendkeys fill type typetext replacetext entertext inputtext settext setvalue addvalue presssequentially "
+    "clearandtype performtextinput sendtext"
+)
 # What is done to any text, and what a test says when it has passed.
 _OF_TEXTS = word_set("encode decode split join strip lstrip rstrip")
 _MIXED = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9!@#$%^&*+]*[0-9!@#$%^&*+])")
@@ -58,13 +64,18 @@ _INSERT = Head(
     r"(?i)\b(?:insert|replace|merge)\b[^\n;()]{0,20}\binto\s+[\w.\"`\[\]$]+\s*\(([^()]+)\)\s*"
     r"(?:output\s[^();]*?|overriding\s\w+\svalue\s)?values\s*"
 )
-_SQL = re.compile(r"\s*(?:(?P<string>[NEB]?'(?:[^'\\]|''|\\.)*'|\"[^\"\n]*\")|(?P<sign>[(),;])|(?P<bare>[^(),;'\"]+))")
+_SQL = re.compile(
+    r"\s*(?:(?P<string>[NEB]?'(?:[^'\\]|''|\\.)*'|'[^'\s]{6,200}\Z|\"[^\"\n]*\")|(?P<sign>[(),;])|(?P<bare>[^(),;'\"]+))"
+)
 
 
 def find_arguments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `user.setPassword("value")`."""
     for find in _CALL.telling(text, allowance):
         verdict, words = judge(find[1]), split_words(find[1])
+        receiver, _, verb = find[1].rpartition(".")
+        if receiver and verb.casefold().replace("_", "") in _TYPING:  # `password_field.send_keys("…")`
+            verdict, words = judge_field(receiver), ("type",)
         literal = read_literal(text, find.span(3)[0])
         if find[2] == "{" and literal and text[literal.end + 1 : literal.end + 2] != "}":
             continue
@@ -155,8 +166,8 @@ def find_inserted_values(text: str, allowance: Allowance) -> Iterator[SecretSpan
                 column += 1
             elif token["string"] and column < len(columns) and (mark := columns[column]):
                 allowance.spend(token.start())
-                start = token.start("string") + token["string"].index(token["string"][-1]) + 1
-                yield SecretSpan(start, token.end() - 1, mark)
+                start = token.start("string") + 1 + token["string"][0].isalpha()
+                yield SecretSpan(start, token.end() - (text[token.end() - 1] in "'\""), mark)
 
 
 FINDERS = (

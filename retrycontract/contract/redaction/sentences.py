@@ -8,6 +8,7 @@ from functools import partial
 from itertools import islice
 
 from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
+from retrycontract.contract.redaction.commands import is_of_account
 from retrycontract.contract.redaction.detectors import Finder, Head
 from retrycontract.contract.redaction.field_names import NAME_WORDS, SECRET_NAME, judge
 from retrycontract.contract.redaction.likeness import (
@@ -183,7 +184,11 @@ def find_spoken(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find `password 'value'`, where only a quote follows the name."""
     for find in _SPOKEN.telling(text, allowance):
         literal = read_literal(text, find.span(2)[0])
-        is_long = literal and literal.quoted and (literal.telling or len(literal.text) >= LONG_WORD)
+        is_long = (
+            literal
+            and literal.quoted
+            and (literal.telling or len(literal.text) >= LONG_WORD or is_of_account(text, find.span(0)[0]))
+        )
         if literal and is_long and not literal.is_placeholder:
             asked = literal.text.rstrip()
             if asked[:1] in _BETWEEN and not any(map(str.isdigit, asked)):

@@ -8,7 +8,7 @@ from functools import partial
 
 from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
 from retrycontract.contract.redaction.detectors import Find, Finder, Head
-from retrycontract.contract.redaction.field_names import KINDS
+from retrycontract.contract.redaction.field_names import KINDS, word_set
 from retrycontract.contract.redaction.literals import Literal
 from retrycontract.contract.redaction.randomness import decode_base64, looks_random
 
@@ -20,6 +20,12 @@ _HEADER = Head(
 )
 _CALLED = re.compile(
     r"[A-Za-z_]\w*(?:\.\w+|\[\w*\])*(?:\(|\[\Z)|[A-Za-z_$]{1,40}(?:\.[A-Za-z_$]{1,40})+[,;)\s]*\Z|(?:[\w.]+\.)?[A-Z][A-Za-z]+\["
+)
+# A pass phrase as the token; of documentation it names one: `Bearer your-access-token`.
+_PHRASE = re.compile(r"[a-z]{3,12}(?:-[a-z]{3,12}){2,7}")
+_SAID_OF_TOKENS = word_set(
+    "token tokens key keys secret jwt api your the some access auth bearer example sample test here user my valid "
+    "invalid expired fake dummy string value credentials base64 encoded and"
 )
 _HEADER_NAME = re.compile(r"[A-Za-z]+(?:-[A-Za-z]+[0-9]{0,3})+")  # the next one of a list
 _BEARER = Head(r"(?i)\b(bearer|flyv1|token)[ \t]+([A-Za-z0-9][\w.~+/=-]{7,})")
@@ -52,7 +58,9 @@ _PGPASS = Head(
 )
 _NET_USE = Head(
     r"(?i)\bnet[ \t]+(?:use[ \t]+[^\n]*?(?:\n\S+[ \t]+)?/u(?:ser)?:[^\s]+[ \t]+([^\s/][^\s]*)"
-    r"|use[ \t]+(?:[a-z*]:?[ \t]+)?\\\\[^\s]+[ \t]+([^\s/*][^\s]*)|user[ \t]+[\w.\\-]+[ \t]+([^\s/*][^\s]*))"
+    # A share whose name begins with `n` reads as if a line ended there.
+    r"|use[ \t]+(?:[a-z*]:?[ \t]+)?(?:\\\\|\n[^\s\\]+\\)[^\s]+[ \t]+([^\s/*][^\s]*)"
+    r"|user[ \t]+[\w.\\-]+[ \t]+([^\s/*][^\s]*))"
 )
 _SECURE_STRING = Head(
     r"(?i)\bConvertTo-SecureString(?:[ \t]+-(?:String|AsPlainText|Force))*[ \t]+[\"']([^\"'\r\n$][^\"'\r\n]*)"
@@ -90,6 +98,8 @@ def find_authorizations(text: str, allowance: Allowance) -> Iterator[SecretSpan]
     for find in _HEADER.telling(text, allowance):
         literal = _group(find, 2, trailing=",;)}]\\")
         certain = literal.telling or (find[1] and looks_random(literal.text, at_least=LEAST_RANDOM))
+        if find[1] and not certain and (words := _PHRASE.fullmatch(literal.text)):
+            certain = not any(map(_SAID_OF_TOKENS.__contains__, words[0].split("-")))
         if literal.text == "realm=":  # which says where the credentials are for, in quotes
             continue
         if not find[1] and (_CALLED.match(literal.text) or literal.text.endswith(":")):

@@ -15,6 +15,7 @@ QUOTES = "\"'`"
 LONGEST_QUOTED = 4096
 # A longer one without quotes is judged by its beginning; it ends where it ends.
 LONGEST_JUDGED = 400
+SHORTEST_CUT = 6
 
 # In YAML an anchor or a tag may stand before the value; in program text a comment, or what says how the text is read.
 # Templates of clouds and houses name with a tag where the value lies.
@@ -67,7 +68,9 @@ def read_literal(text: str, position: int, *, in_query: bool = False, within: in
     elif not in_query and stop > start and (more := _GOES_ON.match(text, stop, stop + LONGEST_JUDGED)):
         stop = more.end()
     judged = text[start : min(stop, start + LONGEST_JUDGED)]
-    return Literal(judged, start, stop, quoted=False) if stop > start else None
+    # A text that was cut off within a string has no second quote.
+    is_cut = stop - start >= SHORTEST_CUT and text[start - 1 : start] in ("'", '"') and stop >= len(text) - 1
+    return Literal(judged, start, stop, quoted=is_cut) if stop > start else None
 
 
 def _read_on_next_line(text: str, start: int) -> Literal | None:
@@ -145,7 +148,7 @@ _WRAPPING = (
 )
 _STRING = r"(?:\"[^\"\n]{0,80}\"|'[^'\n]{0,80}')"
 _LOOKUP = (
-    rf"[\w.$:]*(?i:get_?env|environ\.get|get|env|config|fetch|get_?or_?default|get_?property|getattr|setting)\(\s*{_STRING}"
+    rf"[\w.$:]*(?i:get_?env|environ\.get|get|env|config|fetch|get_?or_?default|get_?property|getattr|setting|optional)\(\s*(?:{_STRING}|\w{{1,12}}(?=,))"
     r"\s*,\s*(?:default\s?=\s?)?"
 )
 _WRAPPER = re.compile(
