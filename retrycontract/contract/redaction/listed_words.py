@@ -13,8 +13,9 @@ from retrycontract.contract.redaction.allowance import MOST_JUDGED, Allowance, S
 from retrycontract.contract.redaction.detectors import Head, Look, bounded, compiled, merge
 from retrycontract.contract.redaction.escapes import APART
 from retrycontract.contract.redaction.field_names import judge
-from retrycontract.contract.redaction.foreign import MARK
+from retrycontract.contract.redaction.foreign import MARK, items_of
 from retrycontract.contract.redaction.literals import Literal
+from retrycontract.contract.redaction.members import spellings_of
 from retrycontract.contract.redaction.scan_copies import ascii_copy
 from retrycontract.contract.redaction.sieve import Sieve
 
@@ -39,6 +40,12 @@ _FLAG = re.compile(r"(?:[\"']|-[ \t]+[\"']?)-[\w-]")
 _HAS_FLAG = re.compile(r"-(?:(?<=[\"']-)|[ \t]+[\"']?-)[\w-]")  # the same, begun at the sign that is seldom
 _LINES = Head(r"(?m)(?:^[ \t]*-[ \t]+\S[^\n]*\n?){2,}")
 _WORD_OF_LINE = re.compile(r"(?m)^[ \t]*-[ \t]+[\"']?([^\n\"']*)")
+
+# A program and its arguments, as the configurations of MCP servers, containers and editors have them.
+_PROGRAMS = ("entrypoint", "command", "cmd", "program", "executable", "exec", "binary")
+_ARGUMENTS = frozenset({"args", "arguments", "argv", "params", "parameters", "command", "cmd"})
+_SPELLINGS = frozenset(spelling for name in _PROGRAMS for spelling in spellings_of(name))
+LONGEST_PROGRAM = 500
 
 
 def redacted_words(words: Sequence[Any], before: str = "") -> dict[int, str]:
@@ -169,3 +176,23 @@ def redacted_tail(text: str, before: str) -> str:
         pieces += (line[position : span.start], f"{MARK}{span.mark}]")
         position = span.end
     return "".join([*pieces, line[position:]])
+
+
+def program_of(members: dict[Any, Any]) -> tuple[str, str]:
+    """Give the member that names a program, and its words; nothing where no other member may hold its arguments."""
+    if _SPELLINGS.isdisjoint(dict.keys(members)):
+        return "", ""
+    spellings = (spelling for name in _PROGRAMS for spelling in spellings_of(name))
+    key = next((key for key in spellings if key in members), "")
+    # Docker writes `Cmd` and `Args`.
+    if not key or not any(is_arguments(name) for name in dict.keys(members) if name != key):
+        return "", ""
+    words = dict.get(members, key)
+    if issubclass(type(words), (list, tuple)):
+        words = " ".join(word for word in items_of(words)[:MOST_ARGUMENTS] if type(word) is str)
+    return (key, words[:LONGEST_PROGRAM]) if type(words) is str else ("", "")
+
+
+def is_arguments(name: Any) -> bool:
+    """Say whether a member of that name may hold what a program is given."""
+    return type(name) is str and name.casefold() in _ARGUMENTS

@@ -6,8 +6,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
+from retrycontract.contract.redaction.calls import (
+    ANSWERS,
+    ASKED_NAMES,
+    answering,
+    is_answer_name,
+    mark_of_call,
+    may_ask,
+)
+from retrycontract.contract.redaction.consoles import LONGEST_ASKED, SHOWN_WORDS, answers
 from retrycontract.contract.redaction.detectors import Finder, Head
 from retrycontract.contract.redaction.field_names import NAME_WORDS, SECRET_NAME, NameVerdict, judge, split_words
 from retrycontract.contract.redaction.foreign import MARK
@@ -45,13 +55,23 @@ _COLON = r"[\"']\s*(?:=>|:)\s*"
 _NAMED = Head(rf"(?i)[\"'](?:{_NAMES}){_COLON}[\"']([^\"'\n]*(?:{NAME_WORDS})[^\"'\n]*)")
 _LISTED = Head(rf"(?i)[\"'](?:{'|'.join(COLUMNS)}){_COLON}\[([^\[\]]*(?:{NAME_WORDS}))")
 _BOUND_TO = Head(rf"(?i)[\"'](?:{'|'.join(QUERIES)}){_COLON}[\"']([^\n]*(?:{NAME_WORDS})[^\n]*{PLACE})")
+_ASKED = Head(
+    rf"(?i)[\"'](?:{'|'.join(ASKED_NAMES)}){_COLON}(?:[\"']|\[\s*\")(?:[^\"\n]|\\\"|\", ?\")*?(?:{SHOWN_WORDS})"
+)
+# Of a result that tells by an id which call it answers, and of that call.
+_ANSWERED = r"(?i)[\"']tool_?(?:call|use)_?id[\"']\s*:|[\"']call_?id[\"']\s*:"
+_IDS = Head(r"(?i)[\"'](?:tool_?(?:call|use)_?id|call_?id|id)[\"']\s*:\s*[\"']([\w.:-]+)[\"']")
 # Characters before and behind such a member in which the object that holds it begins and ends.
 WINDOW = 1_000
-MOST_LEAVES = 2_000
+MOST_LEAVES, MOST_OUTER, NEAR = 2_000, 3, 400
 DEEPEST = 40
 _BRACE = re.compile(r"[{}]")
 _PART = re.compile(r"[\s,]+|[\"'`]|[{}\[\]()]|=>|[:=]|[^\s\"'`{}\[\]():=,]+")
 _COLOUR = re.compile(r"#[0-9A-Fa-f]{3,8}")
+_ANSWER = re.compile(rf"(?i)(?<!\\)[\"'](?:{'|'.join(sorted(ANSWERS))})[\"']\s{{0,8}}:")
+_MEMBER = re.compile(rf"[\"'](\w+){_COLON}")
+_MAY_SHOW = re.compile(SHOWN_WORDS, re.IGNORECASE)
+_CLOSED_LATER = {quote: re.compile(rf"(?<!\\){quote}(?=\s*(?:[,}}\]:]|\Z))") for quote in QUOTES}
 _CLOSED_BY = {"{": "}", "[": "]", "(": ")"}
 
 
@@ -63,8 +83,13 @@ class _Written:
     entries: list[tuple[str, Literal | _Written]]
 
 
-def read_written(text: str, position: int, end: int, opener: str = "{") -> tuple[_Written, int]:
-    """Read what stands behind an opening bracket, however it is broken; gives it, and the place behind it."""
+def read_written(
+    text: str, position: int, end: int, opener: str = "{", *, over_lines: bool = False
+) -> tuple[_Written, int]:
+    """Read what stands behind an opening bracket, however it is broken; gives it, and the place behind it.
+
+    `over_lines` where a string may hold ends of lines.
+    """
     stack = [_Written(opener, [])]
     name, last, leaves = "", None, 0
     while position < end and stack and leaves < MOST_LEAVES and (match := _PART.match(text, position)):
@@ -72,6 +97,8 @@ def read_written(text: str, position: int, end: int, opener: str = "{") -> tuple
         if token in QUOTES or not (token[0] in "\"'`{}[]():=," or token.isspace()):
             if token in QUOTES:
                 close = closing_quote(text, match.start())
+                if close is None and over_lines and (later := _CLOSED_LATER[token].search(text, position, end)):
+                    close = later.start()
                 stop = end if close is None else close
                 last = Literal(text[position:stop], position, stop, quoted=True)
                 position = min(stop + 1, end)
@@ -160,7 +187,9 @@ def find_neighbours(head: Head, text: str, allowance: Allowance) -> Iterator[Sec
     openers, read = list[int](), 0
     for place in head.places(text, allowance):
         # Most names are of something else, and then no object is read.
-        if head is _NAMED and not _tells(place.read()[1]):
+        if (head is _NAMED and not _tells(place.read()[1])) or (
+            head is _ASKED and not _asks(text, place.start, place.end)
+        ):
             continue
         at = place.start
         if at - WINDOW > read:  # what opens before is too far away
@@ -171,6 +200,9 @@ def find_neighbours(head: Head, text: str, allowance: Allowance) -> Iterator[Sec
             elif openers:
                 openers.pop()
         read = at
+        if head is _ASKED:
+            yield from _answered(text, at, openers[-MOST_OUTER:] or [at], seen, allowance)
+            continue
         begin = openers[-1] if openers and openers[-1] > at - WINDOW else at
         if begin in seen or begin == at < taken:
             continue
@@ -180,6 +212,73 @@ def find_neighbours(head: Head, text: str, allowance: Allowance) -> Iterator[Sec
         # Without a brace around it all that follows is one object.
         taken = behind if begin == at else taken
         yield from _paired(written, is_data=is_data)
+
+
+def _asks(text: str, start: int, end: int) -> bool:
+    """Say whether a member may ask for a secret by itself; what a list holds is not read for that."""
+    member = _MEMBER.match(text, start)
+    if member is None or text[member.end()] == "[":
+        return member is not None
+    close = closing_quote(text, member.end())
+    return may_ask(member[1], text[member.end() + 1 : end + LONGEST_ASKED if close is None else close])
+
+
+def _answered(text: str, at: int, openers: list[int], seen: set[int], allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find what was answered to a command beside it, or in an object around it."""
+    for begin in openers:
+        if begin not in seen and _ANSWER.search(text, begin, at + 2 * WINDOW):
+            seen.add(begin)
+            allowance.spend(at)
+            written, _ = read_written(text, begin, min(len(text), at + 2 * WINDOW), over_lines=True)
+            members = _plain(written)
+            told = answering(members) if isinstance(members, dict) else {}
+            for name, entry in written.entries:
+                if mark := told.get(name):
+                    yield from _in_answer(text, entry, mark)
+
+
+def find_answered_calls(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find what was answered, in a message of its own, to a call that shows a secret."""
+    calls = dict[str, int]()
+    for find in _IDS.each(text):
+        begin = find.span(1)[0]
+        call = calls.setdefault(find[1], begin)
+        if call == begin or not _MAY_SHOW.search(text, max(call - NEAR, 0), call + NEAR):
+            continue
+        allowance.look(begin)
+        members = _plain(asked) if (asked := _around(text, call)) else None
+        mark = mark_of_call(members) if isinstance(members, dict) else None
+        if mark and (answered := _around(text, begin)):
+            allowance.spend(begin)
+            yield from _in_answer(text, answered, mark)
+
+
+def _around(text: str, at: int) -> _Written | None:
+    """Read the object that a place is in."""
+    openers = list[int]()
+    for brace in _BRACE.finditer(text, max(at - WINDOW, 0), at):
+        if brace[0] == "{":
+            openers.append(brace.end())
+        elif openers:
+            openers.pop()
+    return read_written(text, openers[-1], min(len(text), at + 2 * WINDOW), over_lines=True)[0] if openers else None
+
+
+def _plain(entry: Literal | _Written) -> Any:
+    if isinstance(entry, Literal):
+        return entry.text
+    if entry.opener == "{":
+        return {name: _plain(each) for name, each in entry.entries if name}
+    return [_plain(each) for _, each in entry.entries]
+
+
+def _in_answer(text: str, entry: Literal | _Written, mark: str) -> Iterator[SecretSpan]:
+    if isinstance(entry, Literal):
+        yield from answers(text, mark, entry.start, entry.end) if entry.quoted else ()
+        return
+    for name, each in entry.entries:
+        if entry.opener != "{" or is_answer_name(name):
+            yield from _in_answer(text, each, mark)
 
 
 def _tells(name: str) -> bool:
@@ -241,5 +340,6 @@ def _is_secret(literal: Literal, mark: str, *, is_data: bool) -> bool:
 
 FINDERS = (
     Finder.of(_HOLDER, find_held),
-    *(Finder.of(head, partial(find_neighbours, head)) for head in (_NAMED, _LISTED, _BOUND_TO)),
+    *(Finder.of(head, partial(find_neighbours, head)) for head in (_NAMED, _LISTED, _BOUND_TO, _ASKED)),
+    Finder(_ANSWERED, find_answered_calls),
 )

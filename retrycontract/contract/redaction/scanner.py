@@ -15,6 +15,7 @@ from retrycontract.contract.redaction import (
     assignments,
     checks,
     commands,
+    consoles,
     file_forms,
     known_calls,
     neighbours,
@@ -69,7 +70,7 @@ MOST_DECODED = 2
 
 _DATA_URL = Head(r"(?i)\bdata:[\w.+/;=-]*;base64,([A-Za-z0-9+/_-]{20,}={0,2})")
 _READERS = (assignments, pairs, neighbours, sentences, file_forms, surroundings, program_text, known_calls, places,
-            tables, rows, checks)  # fmt: skip
+            tables, rows, checks, consoles)  # fmt: skip
 CONTEXT = (*(finder for each in _READERS for finder in each.FINDERS), *commands.COMMAND_FINDERS, MANIFESTS)
 
 # By scanner, text, and whether what is merely random goes, too: how the longer texts of one check were redacted.

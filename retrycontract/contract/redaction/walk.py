@@ -10,11 +10,13 @@ from itertools import islice
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.redaction.arguments import flagged, is_arguments, program_of, shown_name
 from retrycontract.contract.redaction.blocks import KeyLines
+from retrycontract.contract.redaction.calls import Calls, is_answer_name
+from retrycontract.contract.redaction.consoles import redacted_answer
 from retrycontract.contract.redaction.credentials import is_card_number
 from retrycontract.contract.redaction.echoes import Echoes
 from retrycontract.contract.redaction.field_names import is_telling_key, judge, word_set
+from retrycontract.contract.redaction.flags import flagged, shown_name
 from retrycontract.contract.redaction.foreign import (
     MARK,
     NUMBERS,
@@ -27,7 +29,13 @@ from retrycontract.contract.redaction.foreign import (
 )
 from retrycontract.contract.redaction.labels import is_key_of
 from retrycontract.contract.redaction.lines import redacted_lines
-from retrycontract.contract.redaction.listed_words import MOST_ARGUMENTS, redacted_tail, redacted_words
+from retrycontract.contract.redaction.listed_words import (
+    MOST_ARGUMENTS,
+    is_arguments,
+    program_of,
+    redacted_tail,
+    redacted_words,
+)
 from retrycontract.contract.redaction.literals import Literal, is_of_package, speaks_of_secret
 from retrycontract.contract.redaction.members import headed_columns, paired_values
 from retrycontract.contract.redaction.previews import Cut
@@ -60,6 +68,7 @@ class Slot:
     whole: bool = False  # the schema's mark: the value goes as a whole
     pointer: str = ""  # kept only while schema marks are looked for
     program: str = ""  # the program whose arguments these are
+    answer: str | None = None  # what a call that shows a secret answered
     columns: tuple[str | None, ...] = ()  # the mark of each item, or of each item of the lists in it
 
     def named(self, mark: str | None) -> Slot:
@@ -168,6 +177,7 @@ class Redactor:
         # A preview shows few of them.
         if self._secrets and not self._bounded and _is_large(value):
             self._places = self._scanner.places_of(strings_in(value))
+        self._calls = Calls(value)
         result = self._convert(value, slot)
         while self._frames:
             self._fill(self._frames[-1])
@@ -252,6 +262,7 @@ class Redactor:
     def _members(self, value: dict[Any, Any], slot: Slot) -> Iterator[tuple[str, Any, Slot]]:
         paired = paired_values(value, shown_name) if self._secrets else {}
         program_key, program = program_of(value) if self._secrets else ("", "")
+        answering = self._calls.answering(value) if self._secrets else {}
         members = dict.items(value)
         for key, child in islice(members, SHOWN_KEYS) if self._bounded else members:
             name = key if type(key) is str else plain_text(key)
@@ -266,6 +277,8 @@ class Redactor:
                 child_slot = child_slot.named(told) if isinstance(told, str) else replace(child_slot, columns=told)
             if program and name != program_key and is_arguments(name):
                 child_slot = replace(child_slot, program=program)
+            if answer := answering.get(key) or (slot.answer if slot.answer and is_answer_name(name) else None):
+                child_slot = replace(child_slot, answer=answer)
             yield shown, child, child_slot
 
     def _shown(self, name: str) -> str:
@@ -317,6 +330,10 @@ class Redactor:
             return f"{MARK}{self._scanner.whole_mark(text) or mark}]"
         if slot.program:
             text = redacted_tail(text, slot.program)
+        if slot.answer:
+            answer, text = text, redacted_answer(text, slot.answer)
+            if is_mark(text):
+                echoes.add(answer, text[len(MARK) : -1])
         generic = not (slot.identifier or slot.public)
         redacted = self._scanner.redact(text, generic=generic, places=self._places.get(text), echoes=echoes)
         return self._read_as_value(text, echoes).hidden_in(redacted) if text[0] in "{[" else redacted
