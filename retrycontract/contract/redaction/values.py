@@ -148,7 +148,8 @@ _WRAPPING = (
 )
 _STRING = r"(?:\"[^\"\n]{0,80}\"|'[^'\n]{0,80}')"
 _LOOKUP = (
-    rf"[\w.$:]*(?i:get_?env|environ\.get|get|env|config|fetch|get_?or_?default|get_?property|getattr|setting|optional)\(\s*(?:{_STRING}|\w{{1,12}}(?=,))"
+    r"(?:[\w.$:]*(?i:get_?env|environ\.get|get|env|config|fetch|get_?or_?default|get_?property|getattr|setting)"
+    rf"\(\s*{_STRING}|\boptional\(\s*\w{{1,12}})"  # the latter with the type of a variable of Terraform
     r"\s*,\s*(?:default\s?=\s?)?"
 )
 _WRAPPER = re.compile(
