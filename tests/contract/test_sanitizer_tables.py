@@ -37,7 +37,6 @@ WRITTEN = {
     "a description between, without a frame": "GRU_PASSWORD | Gru's SSH password | {}\nDB_PASSWORD | the other | {}\n",
     "users and passwords": "| System | Zugangsdaten |\n|---|---|\n| Test | ana / {} |\n| Next | `bob`:`{}` |\n",
     "cells of HTML": "<td>Password</td>\n<td>{}</td>\n</tr>\n<td>Password</td>\n  <td><code>{}</code></td>\n",
-    "pairs of reStructuredText": "* - Password\n  - {}\n* - Admin password\n  - {}\n",
     "HTML": "<table><tr><th>User</th><th class=x>Password</th></tr>\n<tr><td>bob</td><td>{}</td></tr>"
     "<tr><td>amy</td><td><code>{}</code></td></tr></table>",
     "HTML in capitals": "<TR><TH>Password</TH><TH>x</TH></TR><TR><TD>{}</TD></TR><TR><TD>{}</TD></TR></TABLE>",

@@ -37,7 +37,10 @@ TELLING = [
     # Below a sentence, a label of a page or the end of a line.
     "Your temporary password is:\n\n§", "Ihr neues Passwort lautet:\n§", "Secret access key\n§Xy7\nHide",
     "API Key\nq7§Xy7kk9\nCopy", "Both accounts use the password\n§z9 and more",
-    "Log in with the new password\n  `§z9`.",
+    "Log in with the new password\n  `§z9`.", "* - Password\n  - §\n* - User\n  - bob\n",
+    # In chats, prompts and asides.
+    "alice: can you send me the password\nbob: sure, it's §", "[10:02] ana: pw for staging?\n[10:03] bob: §",
+    "My password has always been §, don't tell", "It asks for a password; type §", "Password [q7§k9Zx]:",
     # A user and a password.
     "Login: admin / §", "creds are ana / §", "Demo credentials — a@b.c / §", "Created admin user (admin@x.io / §)",
     "Default Login**: `admin` / `§`", "Login default: admin/§", "user/pass: ana/§", "u/p: ana/§", "Testkonto: ana / §",
@@ -109,7 +112,8 @@ WEAK = {
     "aB,k9x!zz": ("DB_PASSWORD=§",), "Abc.def": ("redis:6379,password=§,ssl=True",),
     "aB3dEf9hIjK1mN0pQr": ("Authorization, §", 'Bearer token="§"', 'const bearer string = "§"'),
     "hunter2": ("creds are ana / §", "Login: admin / §", "Default user: `admin`/`§`", "user/pass: ana/§",
-                "Zugangsdaten: ana/§", "初始账号 admin / §", "login with ana / §", "--password §", "-pass §"),
+                "Zugangsdaten: ana/§", "mit dem Passwort §", "with the password §", "utilisateur ana, mot de passe §",
+                "usuario ana y contraseña §", "初始账号 admin / §", "login with ana / §", "--password §", "-pass §"),
     "Summer2024!": ("Test account: demo@x.io / §", "Login: admin/§"),
     "12345678": ("password.txt:§", "db.password:§", "app.secret:§"),
     "correcthorse": ("password::§", "db.password::§"),
@@ -203,6 +207,14 @@ HARMLESS = [
     "the --ftp-user and --ftp-password command\nswitches", "Same as --pass but used for a proxy.",
     "See also --proxy-tlspassword. Added in 7.52.0.", "use a default login and password to avoid a prompt",
     "The user forgot the password\nbase64 of it is kept", "API Key\nRequired\nCopy", "Password\nutf8mb4\nEdit",
+    "with the password policy", "mit dem Passwort SHA256", "the password [8 characters]:",
+    "# the password\nuser: admin1x\n", "need the password? ask bob",
+    # Rules, types, codes of errors, ids of keys and pins of boards.
+    '{"errors":{"password":["This password is too short. It must contain at least 8 characters."]}}',
+    '{"errors":{"password":["must contain 1 digit"]}}', '{"password":"must have between 8 and 64 characters"}',
+    '{"Password":{"shape":"PasswordString","documentation":"<p>The password for the user.</p>"}}',
+    "JSON-RPC error -32602 is the code for invalid params", "404 is the status code for missing pages",
+    "To see an authorization, run:", "GnuPG key: 0x7EC2DBB6F4DBF434", "Pin: GPIO17", "LED pin = PA5",
     # Algorithms.
     "The secret is RSA-2048 encrypted.", "password is SHA-256 hashed", "The token is base64-encoded.",
     "Use SHA256 as the password hash.", "The token is HS256-signed.", "the secret is HMAC-SHA256 of the body",

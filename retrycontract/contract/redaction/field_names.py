@@ -164,17 +164,16 @@ _TAILS = word_set(
 # A name that ends so speaks *about* a secret: `token_count`, `password_policy`, `secret_name`.
 _DESCRIPTORS = word_set(
     "address alg algorithm alias allowed arn at attempts audience behavior behaviour budget cap changed class column "
-    "cost count counts created date days default description dir directory domain duration email enabled encoding "
-    "encryption endpoint env error exists expiration expires expiry fd field fields file filename format hasher "
-    "hashers hint hints host id ids argtypes restype in index input issuer kind label last length level lifetime limit "
-    "limits link location manager max message mgr method min minutes missing mode modified name names note notes "
-    "options output owner param parameter path paths permissions policy port position prefix price prompt properties "
-    "number regex regexp pattern "
-    "property protected provider purpose rate re ref reference region required requirements requirement role rotated "
-    "rotation rule rules scheme scope scopes seconds selector server service size source stage start state stats "
-    "status stdin step strategy strength style suffix supply symbol term text_length threshold time timeout title "
-    "topic total ttl type types updated uri url urls usage used user username valid validation validator validators "
-    "variable version visible window"
+    "cost count counts created date days default description dir directory documentation domain duration email "
+    "enabled encoding encryption endpoint env error exists expiration expires expiry fd field fields file filename "
+    "format hasher hashers hint hints host id ids argtypes restype in index input issuer kind label last length level "
+    "lifetime limit limits link location manager max message mgr method min minutes missing mode modified name names "
+    "note notes operation options output owner param parameter path paths permissions policy port position prefix "
+    "price prompt properties number regex regexp pattern property protected provider purpose rate re ref reference "
+    "region required requirements requirement role rotated rotation rule rules scheme scope scopes seconds selector "
+    "server service shape size source stage start state stats status stdin step strategy strength style suffix supply "
+    "symbol term text_length threshold time timeout title topic total ttl type types updated uri url urls usage used "
+    "user username valid validation validator validators variable version visible window"
 )  # fmt: skip
 # In front of `token`, these make it a unit of text or a place in a listing: `page_token`, `max_tokens`, `eos_token`.
 _TOKEN_UNITS = word_set(
@@ -316,7 +315,7 @@ def _judge(name: str) -> NameVerdict:
 
 def is_foreign_key(words: tuple[str, ...]) -> bool:
     """Say whether folded words end with "API key" or the like in another language."""
-    return _FOREIGN_KEY.search(" ".join(words)) is not None
+    return len(words) > 1 and _FOREIGN_KEY.search(" ".join(words)) is not None
 
 
 def is_secret_name(text: str) -> bool:

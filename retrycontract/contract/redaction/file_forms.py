@@ -47,7 +47,7 @@ _VALUE_THEN_NAME = Head(rf"(?i)<[\w:.-]+[^<>]*?\svalue=[\"']([^\"'<>]+)[\"'][^<>
 _TAG = r"(?:</?(?:b|strong|i|em|u|code|kbd|tt|span|td|th|dt|dd|label|mark|pre|br)\b[^<>\n]*>|\*\*|__)"
 _EMPHASIS = Head(
     rf"(?i)({SECRET_NAME})(?:[ \t]?:?|[ \t](?:is|ist|est|es|lautet))[ \t]*{_TAG}(?:[ \t]*(?::|{_TAG}))*"
-    rf"(?:\r?\n[ \t]*<(?:td|dd|th|code|span)\b[^<>\n]*>(?:[ \t]*{_TAG})*)?[ \t]*`?"
+    rf"(?:[ \t]*\r?\n[ \t]*<(?:td|dd|th|code|span)\b[^<>\n]*>(?:[ \t]*{_TAG})*)?[ \t]*`?"
     r"([^\s<>*`:][^\s<>`]*)"
 )
 _VALUE_FIRST = Head(

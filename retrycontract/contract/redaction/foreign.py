@@ -56,7 +56,9 @@ def _forms() -> dict[str, str]:
         joined = names.replace("\u200c", "").split()
         for name in {name for word in joined for name in (word, word.replace("_", " "))}:
             known = max((word for word in _KNOWN[mark] if len(word) <= len(name)), key=len)
-            forms |= dict.fromkeys((name, name.capitalize(), name.upper()), known.ljust(len(name), "_"))
+            # What is written as one word is a name of a program, in small letters.
+            cases = (name,) if "_" in name else (name, name.capitalize(), name.upper())
+            forms |= dict.fromkeys(cases, known.ljust(len(name), "_"))
     # The longest first, for some begin like others; some capitals, as in German, would change the length.
     return {
         form: known for form, known in sorted(forms.items(), key=lambda item: -len(item[0])) if len(form) == len(known)

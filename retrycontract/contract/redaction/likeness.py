@@ -29,7 +29,9 @@ _ALGORITHM = re.compile(
     r"|argon2(?:id|i|d)?|pbkdf2|blake[23][bs]?|[bs]crypt|scram|rsa|aes|hmac|ecdsa)"
     r"(?:[-_/](?:[0-9]{1,4}|[a-z]{2,10}(?:256|384|512|1)?|poly1305)){0,3}[.,;:!?)]*"
 )
-_CHOSEN = re.compile(r"[A-Za-z0-9]+|\w{12,}|(?=[^!@#$%^&*+?~]*[!@#$%^&*+?~])[\w.!@#$%^&*+?~-]+")
+_CHOSEN = re.compile(
+    r"(?=[^A-Za-z]*[A-Za-z])(?:[A-Za-z0-9]+|\w{12,}|(?=[^!@#$%^&*+?~]*[!@#$%^&*+?~])[\w.!@#$%^&*+?~-]+)"
+)
 # What is written as program text.
 _WRITTEN = re.compile(r"[\"'`=<>(){}\[\],;|\\]|^[:/-]")
 

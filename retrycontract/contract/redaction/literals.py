@@ -86,6 +86,17 @@ _SENTENCE_WORDS = word_set(
 _SPEAKING = word_set(
     "required must invalid incorrect characters enter please forgot reset expired missing field wrong password token"
 )
+# As programs print which key it was; where on a board something is connected.
+_KEY_ID, _PIN_OF_BOARD = (
+    re.compile(r"0x(?:[0-9A-F]{8}|[0-9A-F]{16}|[0-9A-F]{40})"),
+    re.compile(r"[A-Z]{1,5}_?[0-9]{1,2}"),
+)
+# How many of what a password has to have, or when: such a number is none of a password.
+_COUNTED = re.compile(
+    r"(?i)\b[0-9]{1,4}(?:[ \t]?(?:-|to|and)[ \t]?[0-9]{1,4})?[ \t]+(?:[a-z-]+[ \t]+){0,2}?"
+    r"(?:characters?|chars?|letters?|digits?|numbers?|symbols?|words?|times|days?|hours?|minutes?|attempts?|bytes)\b"
+)
+_RULING = word_set("must should needs requires contain contains least most minimum maximum")
 # Spanish and Portuguese have one word for a key and a password: such a value is a password.
 _KEYS_AND_PASSWORDS = ("clave", "chave")
 _SIGNED = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[\w.-]*[!#$%?^~][\w.!#$%?^~-]*(?<=.{6})")
@@ -172,7 +183,7 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment
         )  # the signature of a kind of file
         if verdict.weak and beside.name.casefold().endswith(_KEYS_AND_PASSWORDS) and literal.is_signed:
             return True
-        if not verdict.weak or len(text) < SHORTEST_NOISE or is_magic:
+        if not verdict.weak or len(text) < SHORTEST_NOISE or is_magic or _KEY_ID.fullmatch(text):
             return False
         return literal.is_noise or literal.is_dense if allowance.weighs(text) else literal.is_mixed
     is_folder = beside.name.casefold().endswith("pwd") and text.startswith(("/", "~/", "./"))
@@ -261,6 +272,7 @@ def speaks_of_secret(text: str, mark: str) -> bool:
         return False
     words = {word.strip(_TRAILING) for word in text.casefold().split()}
     is_sentence = _PROSE.fits(text) and len(words & _SENTENCE_WORDS) > 1 and not words.isdisjoint(_SPEAKING)
+    is_sentence |= not words.isdisjoint(_RULING) and has_digit(text) and not has_digit(_COUNTED.sub("", text))
     return is_sentence or _RULES.fits(text)
 
 
@@ -304,7 +316,7 @@ def is_quoted_secret(literal: Literal, mark: str) -> bool:
         )
     if _PROSE.fits(text) and mark in ("PASSWORD", "SECRET"):
         words = text.casefold().replace(",", " ").replace(".", " ").split()
-        return _SENTENCE_WORDS.isdisjoint(words) or (mark == "PASSWORD" and has_digit(text))
+        return _SENTENCE_WORDS.isdisjoint(words) or (mark == "PASSWORD" and has_digit(_COUNTED.sub("", text)))
     if mark == "PASSWORD":
         return True
     return len(text) >= 4 and not _PROSE.fits(text) and (literal.telling or len(text) >= 8)
@@ -315,6 +327,8 @@ def _is_bare_secret(literal: Literal, mark: str, beside: Assignment) -> bool:
     if len(text) < 3 or text.casefold().replace("-", "_") in beside.name.casefold():
         return False
     digit = has_digit(text)
+    if mark == "PIN" and _PIN_OF_BOARD.fullmatch(text):
+        return False
     if mark in _ORDINARY_MARKS:
         return digit and (mark in _NUMBER_MARKS or (len(text) >= 8 and not _OF_VERSION.fits(text)))
     if text.isdigit():

@@ -203,7 +203,8 @@ _CODES_SAID = _any(
     r"[ \t:]+([0-9]{1,2}(?:-[0-9]{1,2}){2,3})\b",
     rf"\b(?:use|enter|type)[ \t]+{_NUMBER}[ \t]+(?:as[ \t]+(?:your|the)|to[ \t]+(?:verif|confirm|log|sign))",
     rf"\byour(?:[ \t]+(?:{_PURPOSE}|(?-i:[A-Z])[\w.-]+)){{0,3}}[ \t]+code(?:[ \t]+is)?:?[ \t]+{_NUMBER}\b",
-    rf"\b(?:G-)?{_NUMBER}[ \t]+is[ \t]+(?:your|the)[ \t]+(?:[\w.-]+[ \t]+){{0,4}}?(?:code|pin|otp|passcode)\b",
+    rf"(?:^|[^\w.-]|\bG-){_NUMBER}[ \t]+is[ \t]+(?:your[ \t]+(?:[\w.-]+[ \t]+){{0,4}}?|the[ \t]+(?:{_PURPOSE}[ \t]+)?)"
+    r"(?:code|pin|otp|passcode)\b",
     flags="(?i)",
 )
 # A key that is written as the bytes that it has.

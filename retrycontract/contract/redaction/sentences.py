@@ -48,13 +48,17 @@ _CHANGED_TO = (
 )
 _ASIDE = Head(
     rf"(?i){_NAME}(?:(?:[ \t]+\w+){{1,4}}[ \t]+(?:este|adalah|la)|[ \t]*\((?:currently|now|was|old)"
-    r"|[ \t]*\?\s*(?:\[[^\]\n]*\][ \t]*)?(?:[\w.]{1,20}:|it'?s|it is|-)"
+    r"|(?:[ \t]+(?:for|of|to)(?:[ \t]+the)?[ \t]+[\w.-]+)?[ \t]*\?\s*(?:\[[^\]\n]*\][ \t]*)?"
+    r"(?:[\w.]{1,20}:|it'?s|it is|-)"
+    r"|[ \t]*[.!]?[ \t]*\r?\n(?:\[[^\]\n]*\][ \t]*)?[\w.]{1,20}:[ \t]+(?:sure|yes|ok|okay|yep|yeah|of course)[,:!]?"
+    r"(?:[ \t]+(?:it'?s|it is|here it is|here you go):?)?"
     rf"|[ \t]+{_CHANGED_TO}:?|[ \t]d'ordine(?:[ \t]+\w+)?(?:[ \t]?:|[ \t]e)"
     rf"|(?:[ \t]+(?:has[ \t]+been|was|is|got))?[ \t]+(?:successfully[ \t]+)?{_STATE}[ \t]*(?::|->|=)"
     rf"|[ \t]+(?:has[ \t]+been|was)[ \t]+{_STATE}\.[ \t]+(?:the|your|its|it'?s)(?:[ \t]+new)?"
     r"(?:[ \t]+one)?(?:[ \t]+is)?:?"
+    r"|[ \t]+has[ \t]+(?:always[ \t]+)?been:?"
     r"|[ \t]+(?:is|was)[ \t]+(?:currently|now|still|also|temporarily|just|actually):?"
-    r"|,?[ \t]+(?:please[ \t]+)?(?:enter|type|use|give|supply)(?:[ \t]+in)?:?)[ \t]+"
+    r"|[,;]?[ \t]+(?:please[ \t]+)?(?:enter|type|use|give|supply)(?:[ \t]+in)?:?)[ \t]+"
 )
 _COMMENT = r"#[ \t]*(?i:was|is|old|currently|formerly):?[ \t]+"
 _COMMENTED = Head(rf"(?i){_NAME}[^\n#]{{0,60}}{_COMMENT}", ending=_COMMENT)
@@ -77,7 +81,8 @@ _SAYING = (
 _MIXED = r"[^\s/\"'`]*?[0-9!#$%^&*+?~][^\s\"'`]"
 _WORD = re.compile(rf"[^\s\"'`]{{0,{LONGEST_SAID + 1}}}")
 _BARE = Head(
-    rf"(?i)({SECRET_NAME})(?:[ \t]{{1,3}}(?:{_SAYING}){{0,2}}|;[ \t]?|[ \t]?\r?\n[ \t]{{0,8}})[\"'`]?({_MIXED})"
+    rf"(?i)({SECRET_NAME})(?:[ \t]{{1,3}}(?:{_SAYING}){{0,2}}\[?|;[ \t]?|[ \t]?\r?\n[ \t]{{0,8}})[\"'`]?"
+    rf"({_MIXED}|[A-Za-z]{{3,12}}[0-9])"
 )
 # What heads a pair of a user and a password, and who is known without a heading.
 _PAIR = (
@@ -88,6 +93,12 @@ _PAIR = (
 )
 _DRESS = r"[`\"'*]{0,3}"
 _KNOWN_USER = r"\b(?:admin\w*|root|test\w*|demo|guest|user|gast|[\w.+-]+@[\w-]+\.[\w.-]+)"
+# Before a name behind which people's own words are taken as well: `mit dem Passwort …`, `user ana, password …`.
+_WITH = re.compile(
+    r"(?i)(?<![\w.])(?:with|mit|avec|con|com|met|med"
+    r"|(?:user(?:name)?|utilisateur|usuario|benutzer|utente|login)[ \t]+\S+?,?)"
+    r"[ \t]+(?:(?:the|dem|le|la|o|a|het|y|et|e|und|and)[ \t]+)?\Z"
+)
 _NUMBERED = r"[^\s/\"'`]*?[0-9!#$%^&+?~]"
 # Before a name at the end of a line that goes on in the next one.
 _WRAPPED = re.compile(r"\b(?:the|this|your|my|our|a|use|with|dem|das|le|la|el)[ \t]+(?:\w+[ \t]+)?\Z")
@@ -175,6 +186,9 @@ def find_barely_told(head: Head, text: str, allowance: Allowance) -> Iterator[Se
             if word and head is _BARE and "_" in find[1] and find[1].isupper() and NUMBER.fullmatch(word[0]):
                 continue  # `#define TLS1_CK_PSK 0x0300008A`
             is_strong = head is _LOGIN and group in _STRONG
+            if head is _BARE and mark == "PASSWORD":
+                begin = find.span(1)[0]
+                is_strong = _WITH.search(text, max(begin - LONGEST_BEFORE, 0), begin) is not None
             if word and (is_plainly_secret(word[0], mark) or (is_strong and is_chosen(word[0]))):
                 allowance.spend(start)
                 yield SecretSpan(start, start + len(word[0].rstrip(ENDS)), mark)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
-from retrycontract.contract.redaction.detectors import Find, Finder, Head
+from retrycontract.contract.redaction.detectors import Find, Finder, Head, has_digit
 from retrycontract.contract.redaction.field_names import KINDS, word_set
 from retrycontract.contract.redaction.literals import Literal
 from retrycontract.contract.redaction.randomness import decode_base64, looks_random
@@ -100,6 +100,9 @@ def find_authorizations(text: str, allowance: Allowance) -> Iterator[SecretSpan]
         certain = literal.telling or (find[1] and looks_random(literal.text, at_least=LEAST_RANDOM))
         if find[1] and not certain and (words := _PHRASE.fullmatch(literal.text)):
             certain = not any(map(_SAID_OF_TOKENS.__contains__, words[0].split("-")))
+        is_listed = not find[1] and "," in text[find.span(0)[0] : literal.start]
+        if is_listed and not has_digit(literal.text) and text[literal.start - 1] not in "\"'":
+            continue  # `To see an authorization, run: …`
         if literal.text == "realm=":  # which says where the credentials are for, in quotes
             continue
         if not find[1] and (_CALLED.match(literal.text) or literal.text.endswith(":")):

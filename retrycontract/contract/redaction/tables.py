@@ -279,7 +279,7 @@ def _beside_name(start: int, line: str, allowance: Allowance) -> Iterator[Secret
 def _behind_description(cells: Cells, start: int, column: _Column, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find the value, no mere word or number, that a description parts from its name, or whether it is required."""
     for cell in cells:
-        word = cell[0].strip(_DRESS)
+        word = cell[0].strip(_DRESS).rstrip(_CLOSING).rstrip(_DRESS)
         if " " not in word and (is_chosen(word) or is_plainly_secret(word, column.verdict.mark or "")):
             if span := _value(cell, start, column, allowance):
                 yield span
