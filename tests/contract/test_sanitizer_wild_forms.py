@@ -265,6 +265,8 @@ HARMLESS = [
     "Authorization: Bearer your-access-token", "Authorization: Bearer some-opaque-value", 'hashlib.new("sha256")',
     "[sudo] password for ana: Sorry, try again.", 'variable "db_password" { default = "" }',
     'variable "password_name" { default = "database" }', "Invalid API key provided: none", "New value: required",
+    'props.put("passwordEncoder", "bcrypt");', '<property name="passwordEncoder">bcrypt</property>',
+    'columns.put("password", "varchar");', 'config["password"].set("description", x)',
     'passwordInput.fill("required")', "await user.type(nameInput, 'Ana Meier2');", "git clone me@10.0.0.1:app1",
     "docker exec web2 passwd", "net use Z: \\\\nas\\share", "openssl passwd -salt xyz", "mail a:b@example.org",
     # Letters in their order, and a picture.

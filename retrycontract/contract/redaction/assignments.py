@@ -9,7 +9,7 @@ from typing import cast
 
 from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
 from retrycontract.contract.redaction.code_places import is_place_in_code, is_test, opens_block
-from retrycontract.contract.redaction.commands import is_of_psql
+from retrycontract.contract.redaction.commands import METHOD, is_of_psql
 from retrycontract.contract.redaction.detectors import Find, Finder, Head, compiled, has_digit
 from retrycontract.contract.redaction.field_names import (
     CLOSERS,
@@ -231,7 +231,8 @@ def _assigned(
         literal = _given(text, find, literal, verdict.mark)
     if literal is None or (operator == ":" and literal.quoted and opens_block(text, find.span(0), find[2], literal)):
         return
-    if operator == ":" and literal.quoted and is_of_psql(text, name, start, literal):
+    is_poor = operator == ".set(" and not (verdict.mark == "PASSWORD" and literal.telling and has_digit(literal.text))
+    if is_poor or (operator == ":" and literal.quoted and is_of_psql(text, name, start, literal)):
         return
     is_foreign = FOREIGN in literal.text or FOREIGN in operator
     holds = _HOLDS_WORD.search
@@ -351,17 +352,17 @@ def _given(text: str, find: Found, literal: Literal, mark: str | None) -> Litera
     if is_secret_name(literal.text) or not (is_slip or call):
         return None
     if not literal.telling:
-        is_set = call and mark == "PASSWORD" and len(literal.text) >= LEAST_OF_WORD and not is_slip
-        return literal if is_set and _SETTING_CALL.search(text, max(start - LONGEST_NAME, 0), start) else None
+        is_word = mark == "PASSWORD" and len(literal.text) >= LEAST_OF_WORD and not METHOD.search(literal.text)
+        return literal if is_word and not is_slip and _SETS.search(text, max(start - LONGEST_NAME, 0), start) else None
     if call and call[1] and _GIVING.isdisjoint(split_words(call[1])) and not is_slip:
         return None
     return literal if mark == "PASSWORD" or has_digit(literal.text) else None
 
 
 # What a setting is given to, where an ordinary word may be the value; maps of messages and of types are others.
-_SETTING_CALL = re.compile(
-    r"(?i)(?:\bdefine|\bputenv|\bsetenv|(?<!err)(?<!errors)(?<!messages)(?<!labels)(?<!types)\.(?:put|set_?property))"
-    r"\(\s{0,8}[\"']\Z"
+_SETS = re.compile(
+    r"(?i)(?:\bdefine|\bputenv|\bsetenv|(?:prop|propertie|conf|config|setting|env|param|option|cred|info)s?\.put"
+    r"|\.set_?property)\(\s{0,8}[\"']\Z"
 )
 LONGEST_NAME, LEAST_OF_WORD = 60, 6
 

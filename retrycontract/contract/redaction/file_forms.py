@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
+from retrycontract.contract.redaction.commands import METHOD
 from retrycontract.contract.redaction.detectors import Find, Finder, Head, has_digit
 from retrycontract.contract.redaction.field_names import SECRET_NAME, is_secret_name, judge
 from retrycontract.contract.redaction.likeness import (
@@ -203,6 +204,8 @@ def _as_word(name: str, literal: Literal | None) -> SecretSpan | None:
     if not literal or not is_password or " " in literal.text or literal.is_placeholder or literal.is_word_of_code:
         return None
     if is_secret_name(literal.text) or not is_quoted_secret(literal, "PASSWORD") or _CLASS_NAME.fullmatch(literal.text):
+        return None
+    if METHOD.search(literal.text):
         return None
     return SecretSpan(literal.start, literal.end, "PASSWORD")
 
