@@ -167,6 +167,22 @@ def test_a_secret_is_hidden_at_the_name_that_it_will_have() -> None:
     assert "hunter2" not in json.dumps([error.to_json() for error in findings.errors])
 
 
+@pytest.mark.parametrize(
+    ("schema", "sent"),
+    [
+        (holding(value=FEW, f=holding(name=TEXT)) | {"required": ["value"]}, "f"),
+        (holding(f=holding(value=FEW) | {"required": ["value"]}, name=TEXT) | {"required": ["f"]}, ""),
+        (holding(f={"type": "array", "items": holding(value=FEW)}, name=TEXT) | {"required": ["f"]}, ""),
+        (holding(rows={"type": "array", "items": holding(value=FEW, f=holding(name=TEXT))}), "rows"),
+    ],
+)
+def test_a_value_that_its_neighbours_make_a_secret_is_not_shown_without_them(schema: Any, sent: str) -> None:
+    pair: Any = {"name": "password", "value": "hunter2-" + "two"}
+    errors = judged(schema, {"f": {"f": pair}, "rows": {"rows": [{"f": pair}]}}.get(sent, pair)).errors
+    assert errors
+    assert "hunter2" not in json.dumps([error.to_json() for error in errors])
+
+
 def test_a_warning_brings_warnings_alone_and_a_missing_field_errors() -> None:
     open_schema = {"type": "object", "properties": {"n": FEW, "q": TEXT}, "additionalProperties": True}
     tool = {"type": "object", "properties": {"n": FEW, "q": TEXT}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -22,6 +22,7 @@ from retrycontract.contract.advice.near_misses import (
 )
 from retrycontract.contract.advice.proposals import MAX_ERRORS, MAX_NODES, UNIONS, is_authors
 from retrycontract.contract.advice.spot import Spot, Step, replaced
+from retrycontract.contract.checks.beside import Beside
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.checks.reading import read_output
 from retrycontract.contract.checks.sensitive_places import without_secret_names
@@ -157,6 +158,13 @@ class Meant:
         """Give the pointer of what becomes another value."""
         return str(self.change[0]["path"])
 
+    def takes_secret(self, value: Any, beside: Beside) -> bool:
+        """Say whether it takes a value away from those that alone tell it to be secret."""
+        sources = [
+            each["from"] for each in self.change if "from" in each and not _is_beside(each["from"], each["path"])
+        ]
+        return any(source in beside.told_at(tuple(_walked(value, pointers.tokens(source)))) for source in sources)
+
     def is_below(self, pointer: str) -> bool:
         """Say whether it is read from below a place."""
         return self.place.startswith(f"{pointer}/")
@@ -213,24 +221,26 @@ def errors_within(
             left -= len(spot.here.value)
     # What stands below a place that changes is gone with it.
     kept = [each for each in readings.values() if not any(map(each.is_below, readings))]
+    beside = Beside(value, sanitizer)
+    shown = [each for each in kept if not each.takes_secret(value, beside)]
     patched = value
-    for each in kept:
+    for each in shown:
         with suppress(PatchError):  # another change may have taken away what it moves
             patched = apply_patch(patched, each.change)
     is_looked_into = layers > 0 and has_at_most(MAX_NODES, patched)
     # Nothing is to be moved out of a wrapper that goes as a whole.
     worded = [each for each in readings.values() if each in kept or each.form is not Form.PLACE]
     told = [_with_words(error, value, worded, index, sanitizer, is_all=is_looked_into) for error in errors]
-    if not readings or not is_looked_into:
+    if not shown or not is_looked_into:
         return told, []
     known = {(error.field_path, error.error_code, error.keyword) for error in errors}
-    new = (error for error in judge(patched) if (reading := _nearest(error, kept)) and reading.is_news(error, known))
+    new = (error for error in judge(patched) if (reading := _nearest(error, shown)) and reading.is_news(error, known))
     found, further = errors_within(
         bound(new, MAX_ERRORS), patched,
         index=index, sanitizer=sanitizer, judge=judge, bound=bound, called=called, layers=layers - 1,
     )  # fmt: skip
     within = [*without_secret_names(found, patched, index, sanitizer), *further]
-    return told, [_told(error, kept) for error in within]
+    return told, [_told(error, shown) for error in within]
 
 
 def _with_words(
@@ -260,6 +270,18 @@ def _told(error: ValidationError, readings: Collection[Meant]) -> ValidationErro
     """Tell a mistake where its value was sent; that there are more is one of the first text or wrapper."""
     reading = _nearest(error, readings)
     return reading.told(error) if reading else replace(error, field_path=next(iter(readings)).told_at)
+
+
+def _is_beside(one: str, other: str) -> bool:
+    return pointers.parent(one) == pointers.parent(other)
+
+
+def _walked(value: Any, tokens: Iterable[str]) -> Iterator[str | int]:
+    """Give the steps of a pointer as they lead through a value: names, and positions in lists."""
+    for token in tokens:
+        step: Any = int(token) if isinstance(value, list) else token
+        yield step
+        value = value[step]
 
 
 def _held(text: str, most: int) -> Any:
