@@ -131,7 +131,10 @@ def _form_of(request: HttpRequest) -> str:
 
 
 def _typed(request: HttpRequest) -> list[tuple[str, str]]:
-    return [(title, request.POST[name]) for name, title in FIELDS.items() if request.POST.get(name)]
+    # Beside a hint the editor mostly holds what the agent sent; who had begun to correct it gets that back as well.
+    is_corrected = request.POST.get("decision", Decision.CORRECTED) == Decision.CORRECTED
+    titles = FIELDS if is_corrected else FIELDS | {"arguments": "What stood in the editor"}
+    return [(title, request.POST[name]) for name, title in titles.items() if request.POST.get(name)]
 
 
 def _give_back(request: HttpRequest, template: str, status: int) -> HttpResponse:

@@ -21,7 +21,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from retrycontract.admin.pages import EditablePage, Page, among_writers, by
+from retrycontract.admin.pages import EditablePage, Page, among_writers, by, counted
 from retrycontract.store.models import FailedLogins, Preferences, ProviderIdentity, SecondFactor
 from retrycontract.usecases.people.admit import (
     MAX_PASSWORD,
@@ -208,19 +208,19 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
     def let_in_again(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Call the use case for each."""
         freed = sum(free_operator(operator, **by(request)) for operator in queryset)
-        self.message_user(request, f"{freed} operators may try again.")
+        self.message_user(request, f"{counted(freed, 'operator')} may try again.")
 
     @admin.action(description="Log out everywhere", permissions=["view"])
     def log_out_everywhere(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Call the use case for each."""
         ended = sum(end_sessions(operator, **by(request)) for operator in queryset)
-        self.message_user(request, f"{ended} sessions ended.")
+        self.message_user(request, f"{counted(ended, 'session')} ended.")
 
     @admin.action(description="Take the second factor away", permissions=["view"])
     def take_second_factor_away(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Call the use case for each."""
         freed = sum(take_factor_away(operator, **by(request)) for operator in queryset)
-        self.message_user(request, f"{freed} operators log in by password alone.")
+        self.message_user(request, f"{counted(freed, 'operator')} may log in by password alone.")
 
     @admin.display(description="role")
     def shown_role(self, user: User) -> str:

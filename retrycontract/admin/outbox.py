@@ -8,7 +8,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from retrycontract.admin.pages import HistoryInline, HistoryPage, Page, block, by, shown
+from retrycontract.admin.pages import HistoryInline, HistoryPage, Page, block, by, counted, shown
 from retrycontract.store.models import ChannelTurn, Notice, OutboxMessage, WebhookDelivery, WorkerBeat
 from retrycontract.usecases.notify.drain_outbox import send_again
 
@@ -36,8 +36,8 @@ class MessagePage(HistoryPage):
     list_display = (
         "public_id",
         "channel",
-        "endpoint",
         "shown_subject",
+        "endpoint",
         "created_at",
         "tries",
         "delivered_at",
@@ -60,10 +60,9 @@ class MessagePage(HistoryPage):
         """Call the use case for each."""
         tried = [send_again(each, **by(request)) for each in self.in_time(self.first_of(queryset, request), request)]
         sent, left = tried.count(True), tried.count(False)
-        kept = f" {left} are to be tried anyway." if left else ""
-        self.message_user(
-            request, f"{sent} messages are sent again.{kept}", messages.SUCCESS if sent else messages.WARNING
-        )
+        kept = f" {left} {'is' if left == 1 else 'are'} to be tried anyway." if left else ""
+        said = f"{counted(sent, 'message')} {'is' if sent == 1 else 'are'} sent again.{kept}"
+        self.message_user(request, said, messages.SUCCESS if sent else messages.WARNING)
 
     shown_subject = shown("subject")
     shown_text = shown("text", block)

@@ -291,6 +291,10 @@ def output_block(value: Any) -> SafeString | str:
     return block(value) if isinstance(value, str) else json_block(value)
 
 
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def shown(path: str, form: Callable[[Any], Any] = line, *, title: str = "", ordering: str | None = None) -> Any:
     """Make a column or a field of what came from outside: an attribute of the row, in a form that hides nothing."""
     read = attrgetter(path)

@@ -205,7 +205,7 @@ def find(text: str, *, most: int) -> list[int]:
     return found if found or telling in ([], words) else _find(telling[:MOST_SOUGHT], most)
 
 
-def _find(sought: Collection[str], most: int) -> list[int]:
+def _find(sought: list[str], most: int) -> list[int]:
     found: list[int] = []
     for condition, is_whole in _WAYS[connection.vendor]:
         statement = f"SELECT {_key()} FROM {TABLE} WHERE {condition} LIMIT %s"  # noqa: S608 - our own

@@ -38,8 +38,8 @@ def test_a_message_shows_its_tries_and_can_be_sent_again(admin: Client) -> None:
     assert "500" in page
     chosen = {"action": "send_again", "_selected_action": [message.pk]}
     texts = [admin.post("/admin/retrycontract/outboxmessage/", chosen, follow=True).content.decode() for _ in range(2)]
-    assert "1 messages are sent again." in texts[0]
-    assert "0 messages are sent again. 1 are to be tried anyway." in texts[1]
+    assert "1 message is sent again." in texts[0]
+    assert "0 messages are sent again. 1 is to be tried anyway." in texts[1]
     again = OutboxMessage.objects.get()
     assert (again.public_id, again.given_up_at, again.delivered_at) == (message.public_id, None, None)
     assert trail() == [("message.sent_again", {"message": message.public_id, "channel": "endpoint"})]

@@ -11,8 +11,9 @@ from django.conf import settings
 from django.utils import timezone
 from playwright.sync_api import expect
 
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Guidance, HeldAnswer
-from retrycontract.usecases.answers.send_answer import send_held
+from retrycontract.usecases.answers.send_answer import send_answer, send_held
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from tests.browser.test_desk import Site
 from tests.browser.test_desk import site as site
@@ -176,6 +177,21 @@ def test_a_draft_for_what_needs_no_answer_any_more_is_shown_to_be_copied_until_i
     page.reload()
     expect(left).to_be_hidden()
     assert drafts(page) == []
+
+
+@pytest.mark.usefixtures("held")
+def test_a_call_whose_answer_is_held_is_not_offered_to_be_claimed(site: Site) -> None:
+    call, page = make_blocked(), site.page
+    site.open(call)
+    page.locator("#id_text").fill("An hour of work")
+    now, leo = timezone.now(), make_user("leo")
+    send_answer(call.escalations.get(), leo, Decision.HINT, now=now, text="Use eu-west-1.", grant=2)
+    page.get_by_role("button", name="Send answer").click()
+    expect(page.locator("#answer-notice")).to_contain_text("leo has answered this call")
+    expect(page.locator("#id_text")).to_have_value("An hour of work")
+    for name in ("Claim", "Send answer"):
+        expect(page.get_by_role("button", name=name)).to_be_hidden()
+    expect(page.get_by_role("link", name="Snooze")).to_be_hidden()
 
 
 def test_words_to_a_group_that_another_answered_first_stand_until_they_are_put_away(site: Site) -> None:

@@ -42,7 +42,10 @@ def test_corrected_arguments_may_be_a_patch_with_words() -> None:
 
 def test_arguments_that_are_too_long_stay_in_their_field() -> None:
     text = guidance(Decision.CORRECTED, arguments="x" * MAX_ARGUMENTS, grant=1)
-    assert "Send exactly these:\n(see the field of the same answer: too long to repeat here)" in text
+    assert "Send exactly these:\n(see 'arguments' of the same answer: too long to repeat here)" in text
+    patch = [{"op": "replace", "path": "/path", "value": "b" * MAX_ARGUMENTS}]
+    text = guidance(Decision.CORRECTED, patch=patch, arguments="", grant=1)
+    assert "Apply this JSON Patch to them:\n(see 'patch' of the same answer: too long to repeat here)" in text
 
 
 def test_accepted_arguments_are_named_by_their_attempt() -> None:

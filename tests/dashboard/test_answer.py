@@ -56,6 +56,23 @@ def test_a_hint_is_sent_and_the_page_is_shown_again(desk: Client) -> None:
     assert "Waiting for agent" in page
 
 
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("tool_call", "The corrected arguments do not match the tool's schema."),
+        ("extraction", "The corrected extraction does not match the tool's schema."),
+        ("agent_response", "The corrected response does not match the tool's schema."),
+    ],
+)
+def test_a_correction_that_does_not_fit_is_named_as_what_it_is(desk: Client, kind: str, said: str) -> None:
+    make_tool(make_agent(), kind=kind)
+    more = {"task_id": "t1"} if kind == "agent_response" else {}
+    call = make_blocked(kind=kind, **more)
+    page = send(desk, call, decision="corrected", arguments='{"service": 1}')
+    assert page.status_code == 422
+    assert said in text_of(page)
+
+
 def test_corrected_arguments_are_sent_as_they_were_typed(desk: Client) -> None:
     call = make_blocked()
     assert send(desk, call, decision="corrected").status_code == 302

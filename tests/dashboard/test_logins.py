@@ -190,7 +190,7 @@ def test_an_administrator_lets_somebody_in_again() -> None:
     guess(6)
     form = {"action": "let_in_again", "_selected_action": [mia.pk]}
     response = logged_in(ada).post("/admin/auth/user/", form, follow=True)
-    assert "1 operators may try again." in text_of(response)
+    assert "1 operator may try again." in text_of(response)
     assert log_in(Client()) == 302
     assert Event.objects.filter(name="operator.freed", actor="ada").count() == 1
 

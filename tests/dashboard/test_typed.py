@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -48,6 +49,18 @@ def test_after_the_session_ended_every_form_gives_back_what_was_typed(client: Cl
     assert "Your session has ended" in text_of(page)
     assert "no-store" in page["Cache-Control"]
     assert SHOWN in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("decision", "title"),
+    [("hint", "What stood in the editor"), ("corrected", "Your arguments"), ("", "Your arguments")],
+)
+def test_what_stood_in_the_editor_beside_a_hint_is_not_said_to_be_typed(
+    client: Client, decision: str, title: str
+) -> None:
+    typed = {"text": "Use it", "arguments": "{}"} | ({"decision": decision} if decision else {})
+    page = text_of(client.post(at("/calls/{call}/"), typed))
+    assert re.findall("Your text|Your arguments|What stood in the editor", page) == ["Your text", title]
 
 
 @pytest.mark.parametrize(("path", "field"), FIELDS)

@@ -46,9 +46,9 @@ def render_guidance(answer: Answer, *, kind: Kind, tool_name: str, budget: Budge
     lead, end = (pair[0 if is_call else 1].format(**words) for pair in (entry.lead, entry.end))
     if entry.takes_arguments:
         if answer.patch is not None:
-            correction = f"Apply this JSON Patch to {'them' if is_call else 'it'}:\n{_compact(answer.patch)}"
+            correction = f"Apply this JSON Patch to {'them' if is_call else 'it'}:\n{_compact(answer.patch, 'patch')}"
         else:
-            correction = f"Send exactly {'these' if is_call else 'this'}:\n{_compact(answer.arguments)}"
+            correction = f"Send exactly {'these' if is_call else 'this'}:\n{_compact(answer.arguments, 'arguments')}"
         parts = [f"{lead}.", correction] + ([_quoted(answer.text)] if answer.text else [])
     else:
         parts = [f"{lead}:\n\n{_quoted(answer.text)}" if answer.text.strip() else f"{lead}."]
@@ -70,9 +70,9 @@ def earlier_words(text: str) -> str:
     return f"{EARLIER_LEAD}\n{_quoted(text)}" if text.strip() else ""
 
 
-def _compact(value: Any) -> str:
+def _compact(value: Any, field: str) -> str:
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= MAX_ARGUMENTS else "(see the field of the same answer: too long to repeat here)"
+    return text if len(text) <= MAX_ARGUMENTS else f"(see '{field}' of the same answer: too long to repeat here)"
 
 
 def _quoted(text: str) -> str:

@@ -166,11 +166,13 @@ def endpoints(now: datetime) -> Iterator[Finding]:
         yield fail(
             "endpoints",
             f"What {closed} keep sealed cannot be opened, so they are told nothing: add the key it was sealed "
-            "with to RETRYCONTRACT_ENCRYPTION_KEYS, or type the address again and make a new secret in the admin.",
+            "with to RETRYCONTRACT_ENCRYPTION_KEYS, or under Settings, Webhooks "
+            "type the address again and make a new secret.",
         )
     if gone:
         yield warn(
-            "endpoints", f"{gone} were switched off, as their receivers are gone (410): correct them in the admin."
+            "endpoints",
+            f"{gone} were switched off, as their receivers are gone (410): correct them under Settings, Webhooks.",
         )
 
 

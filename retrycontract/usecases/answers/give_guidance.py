@@ -14,7 +14,7 @@ from retrycontract.contract import pointers
 from retrycontract.contract.checks.sensitive_places import sensitive_pointers
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.feedback.guidance import MAX_TEXT, Answer, render_guidance
+from retrycontract.contract.feedback.guidance import MAX_TEXT, OUTPUT_WORDS, Answer, render_guidance
 from retrycontract.contract.json_types import holders_by_level
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.outputs import Kind
@@ -268,7 +268,9 @@ def _keep(guidance: Guidance, stage: GuidanceStage, now: datetime, *, text: str)
 def _corrected(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Answer:
     errors = check_correction(call, arguments)
     if errors:
-        raise RefusedAnswerError("The corrected arguments do not match the tool's schema.", errors)
+        kind = Kind(call.kind)
+        what = "arguments do" if kind is Kind.TOOL_CALL else f"{OUTPUT_WORDS[kind]['noun']} does"
+        raise RefusedAnswerError(f"The corrected {what} not match the tool's schema.", errors)
     if base.is_parsed and has_redaction(base.output):
         # A mark that somebody typed into is a mark no longer: sent as it stands, it would take the place of the agent's
         # own secret.
