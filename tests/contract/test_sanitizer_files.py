@@ -219,3 +219,37 @@ def test_behind_a_long_table_of_weak_names_a_secret_is_redacted(name: str, plant
     redacted = SANITIZER.redact_text(f'{table}{{"{planted}": "Hunter2-Zq7w"}}\n')
     assert redacted.startswith(table)
     assert "Hunter2" not in redacted
+
+
+CERTIFICATE = (
+    "MIIDUzCCAjugAwIBAgIUPz8SVGJvCMoP9rs+VUGSUDB6LhYwDQYJKoZIhvcNAQEL\n"
+    "BQAwOTELMAkGA1UEBhMCRVMxFDASBgNVBAoMC0V4YW1wbGUgT3JnMRQwEgYDVQQD\n"
+    "DAtleGFtcGxlLm9yZzAeFw0yNjExMjkxNjE2NThaFw0yNjEyMjkxNjE2NThaMDkx\n"
+)
+NOISE = "".join(("Zq7pV2xK9m", "Tb4Ws8Rn1L", "d6Hy3Jc5Fg", "0QaEu2iP8o", "X3vN7kB5zM", "1wU9tY4rC6", "hG2j")) + "\n"
+
+
+@pytest.mark.parametrize(
+    "text", [CERTIFICATE, f"{NOISE * 3}-----END CERTIFICATE-----\n", f"{NOISE}-----END PGP PUBLIC KEY BLOCK-----"]
+)
+def test_lines_of_a_certificate_whose_beginning_is_cut_off_stay(text: str) -> None:
+    assert SANITIZER.redact_text(text) == text
+
+
+@pytest.mark.parametrize("text", [NOISE * 3, f"{NOISE * 3}-----END RSA PRIVATE KEY-----\n"])
+def test_lines_that_may_be_of_a_key_do_not(text: str) -> None:
+    assert NOISE not in SANITIZER.redact_text(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "undefined reference to `_ZNSt6vectorIiSaIiEE9push_backERKi'",
+        "T _RINvNtCs8NwYtU1Mohg_4core9panicking13assert_",
+        "#define PKCS12_F_PKCS12_SAFEBAG_CREATE0_PKCS8 0", "S/N: 00B3963E0E6C2D65125853E970665402E5",
+        'pin-sha256="vRU+17BDT2iGsXvOi76E7TQMcTLXAqj0+jGPdW7L1vM="',
+        "x-amz-id-2: Zq7pV2xK9mTb4Ws8Rn1Ld6Hy3Jc5Fg0QaEu2i",
+    ],
+)  # fmt: skip
+def test_symbols_numbers_and_pins_stay(text: str) -> None:
+    assert SANITIZER.redact_text(text) == text

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import re2
 
@@ -29,6 +30,16 @@ _PUBLIC_BLOCK = re.compile(
     r"|PKCS7|CMS|FILE)-----\s*(?:[A-Z][\w-]{0,30}: [^\n]{0,200}\n\s*)*"
     r"((?:[A-Za-z0-9+/]{60,}+={0,2}+\s*+)++[A-Za-z0-9+/]*={0,2}\s*(?:=[A-Za-z0-9+/]{4}\s*)?)(?=-----END |\Z)"
 )
+_PUBLIC_END = re.compile(
+    r"-----END (?:[A-Z0-9]+ ){0,4}(?:CERTIFICATE|REQUEST|PUBLIC KEY|PUBLIC KEY BLOCK|SIGNATURE|CRL|PKCS7)-----"
+)
+_PUBLIC_LINE = re.compile(
+    r"(?:\A|\n)[ \t]*(?:[A-Za-z0-9+/]{60,80}|[A-Za-z0-9+/]{1,80}={1,2}|=[A-Za-z0-9+/]{4})[ \t]*\r?\Z"
+)
+_LONG_LINE = re.compile(r"[A-Za-z0-9+/]{60,80}")
+# What names the parts of a subject and the extensions of a certificate, which no key holds.
+_OF_CERTIFICATE = (b"\x06\x03\x55\x04", b"\x06\x03\x55\x1d")
+LONGEST_LINE, MOST_LINES = 100, 200
 _BODY = re.compile(r"[A-Za-z0-9+/=\r\n\t \\]*")
 _K8S_SECRET = re2.compile(r"(?mi)^\s*[\"']?kind[\"']?:\s*[\"']?(?:sealed|sops)?secret[\"']?\s*,?\s*$")
 _K8S_DATA = re2.compile(r"^([ \t]*)[\"']?(?:data|stringData)[\"']?:\s*$")
@@ -78,15 +89,57 @@ class KeyLines:
 
 
 def without_public_blocks(text: str) -> str:
-    """Leave the bodies of certificates and public keys blank."""
-    if "-----BEGIN " not in text:
-        return text
+    """Leave the bodies of certificates and public keys blank, also where the beginning of the block is cut off."""
+    if "-----BEGIN " in text:
+        text = _blanked(text, (block.span(1) for block in _PUBLIC_BLOCK.finditer(text)))
+    return _blanked(text, _cut_off(text)) if "-----END " in text else text
+
+
+def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     pieces, position = list[str](), 0
-    for block in _PUBLIC_BLOCK.finditer(text):
-        start, end = block.span(1)
+    for start, end in spans:
         pieces += (text[position:start], " " * (end - start))
         position = end
     return "".join([*pieces, text[position:]])
+
+
+def _cut_off(text: str) -> Iterator[tuple[int, int]]:
+    """Give the lines before the end of a public block that has no beginning."""
+    taken = 0
+    for end in _PUBLIC_END.finditer(text):
+        start = stop = end.start()
+        while start > taken:
+            before = max(text.rfind("\n", taken, start - 1), taken)
+            if start - before > LONGEST_LINE or not _PUBLIC_LINE.fullmatch(text[before : start - 1].rstrip("\n")):
+                break
+            start = before
+        if start < stop:
+            yield start, stop - 1
+        taken = end.end()
+
+
+def is_line_of_certificate(text: str, start: int, end: int) -> bool:
+    """Say whether a stretch fills a line of a certificate whose beginning and end are cut off, as its bytes tell."""
+    lines, at = list[str](), start
+    if text[end : end + 1] not in ("", "\n", "\r"):
+        return False
+    for _ in range(MOST_LINES):  # up to the first line
+        before = text.rfind("\n", max(at - 1 - LONGEST_LINE, 0), at - 1) + 1 if at > 1 else 0
+        if at < 2 or not _LONG_LINE.fullmatch(text[before : at - 1].strip()):
+            break
+        at = before
+    for _ in range(MOST_LINES):
+        behind = text.find("\n", at, at + LONGEST_LINE)
+        line = text[at : behind if behind >= 0 else min(at + LONGEST_LINE, len(text))].strip()
+        if not _LONG_LINE.fullmatch(line):
+            break
+        lines.append(line)
+        if behind < 0:
+            break
+        at = behind + 1
+    written = "".join(lines)
+    decoded = base64.b64decode(written[: len(written) // 4 * 4])
+    return len(lines) > 1 and any(name in decoded for name in _OF_CERTIFICATE)
 
 
 def find_manifest_values(text: str, allowance: Allowance) -> Iterator[SecretSpan]:

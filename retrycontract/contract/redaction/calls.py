@@ -51,6 +51,8 @@ ASKED_NAMES = tuple(sorted(_FOLDED | set(_NAMING) | set(_FILES)))
 _GIVEN_SPELLINGS = frozenset(spelling for name in ANSWERS for spelling in spellings_of(name)) | {
     "returnValue", "toolResult", "toolOutput", "functionResponse", "toolUseResult",
 }  # fmt: skip
+READING = r"(?:get|read|fetch|show|print|cat|open|view|look_?up|env|vault|secret|load|reveal)"
+_READING = re.compile(READING, re.IGNORECASE)
 DEEPEST, MOST_WORDS, LONGEST_WRITTEN = 5, 30, 4_000
 
 
@@ -76,13 +78,17 @@ def mark_of_call(members: dict[Any, Any]) -> str | None:
 
 
 def may_ask(name: str, value: str) -> bool:
-    """Say whether a member may ask for a secret, alone or together with the name of a tool."""
+    """Say whether a member asks for a secret by itself."""
     if len(value) > LONGEST_WRITTEN:
         return False
     if value.lstrip()[:1] == "{":
         return _shown_by_inner(value, "get", 0) is not None
-    is_named = is_secret_name(value) or mark_of_file(value) if len(value) <= LONGEST_ASKED // 3 else None
-    return bool(is_named or _asked({name: value})[0])
+    return _asked({name: value})[0] is not None
+
+
+def names_secret(value: str) -> bool:
+    """Say whether a tool that reads what is called so would show a secret."""
+    return len(value) <= LONGEST_ASKED // 3 and bool(is_secret_name(value) or mark_of_file(value))
 
 
 def _asked(members: dict[Any, Any], depth: int = 0) -> tuple[str | None, set[str]]:
@@ -144,9 +150,6 @@ def _shown_by_reading(arguments: dict[Any, Any], tool: str) -> str | None:
             if mark:
                 return mark
     return None
-
-
-_READING = re.compile(r"(?i)get|read|fetch|show|print|cat|open|view|look_?up|env|vault|secret|load|reveal")
 
 
 class Calls:

@@ -12,10 +12,13 @@ from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
 from retrycontract.contract.redaction.calls import (
     ANSWERS,
     ASKED_NAMES,
+    READING,
+    TOOLS,
     answering,
     is_answer_name,
     mark_of_call,
     may_ask,
+    names_secret,
 )
 from retrycontract.contract.redaction.consoles import LONGEST_ASKED, SHOWN_WORDS, answers
 from retrycontract.contract.redaction.detectors import Finder, Head
@@ -70,6 +73,7 @@ _PART = re.compile(r"[\s,]+|[\"'`]|[{}\[\]()]|=>|[:=]|[^\s\"'`{}\[\]():=,]+")
 _COLOUR = re.compile(r"#[0-9A-Fa-f]{3,8}")
 _ANSWER = re.compile(rf"(?i)(?<!\\)[\"'](?:{'|'.join(sorted(ANSWERS))})[\"']\s{{0,8}}:")
 _MEMBER = re.compile(rf"[\"'](\w+){_COLON}")
+_TOOL = re.compile(rf"(?i)[\"'](?:{'|'.join(TOOLS)}){_COLON}[\"'][\w.:-]{{0,60}}?{READING}")
 _MAY_SHOW = re.compile(SHOWN_WORDS, re.IGNORECASE)
 _CLOSED_LATER = {quote: re.compile(rf"(?<!\\){quote}(?=\s*(?:[,}}\]:]|\Z))") for quote in QUOTES}
 _CLOSED_BY = {"{": "}", "[": "]", "(": ")"}
@@ -220,7 +224,9 @@ def _asks(text: str, start: int, end: int) -> bool:
     if member is None or text[member.end()] == "[":
         return member is not None
     close = closing_quote(text, member.end())
-    return may_ask(member[1], text[member.end() + 1 : end + LONGEST_ASKED if close is None else close])
+    value = text[member.end() + 1 : end + LONGEST_ASKED if close is None else close]
+    is_read = names_secret(value) and _TOOL.search(text, max(start - NEAR, 0), end + NEAR)
+    return bool(is_read) or may_ask(member[1], value)
 
 
 def _answered(text: str, at: int, openers: list[int], seen: set[int], allowance: Allowance) -> Iterator[SecretSpan]:
@@ -228,12 +234,12 @@ def _answered(text: str, at: int, openers: list[int], seen: set[int], allowance:
     for begin in openers:
         if begin not in seen and _ANSWER.search(text, begin, at + 2 * WINDOW):
             seen.add(begin)
-            allowance.spend(at)
             written, _ = read_written(text, begin, min(len(text), at + 2 * WINDOW), over_lines=True)
             members = _plain(written)
             told = answering(members) if isinstance(members, dict) else {}
             for name, entry in written.entries:
                 if mark := told.get(name):
+                    allowance.spend(entry.start if isinstance(entry, Literal) else at)
                     yield from _in_answer(text, entry, mark)
 
 

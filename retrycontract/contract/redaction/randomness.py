@@ -15,6 +15,7 @@ from operator import add
 from string import ascii_lowercase, ascii_uppercase, digits
 
 from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
+from retrycontract.contract.redaction.blocks import is_line_of_certificate
 from retrycontract.contract.redaction.detectors import Head
 from retrycontract.contract.redaction.field_names import word_set
 
@@ -158,6 +159,7 @@ _TOKEN, _SHORT_TOKEN = (
 _AWS_SECRET = Head(r"(?:^|[^A-Za-z0-9/+=_.-])([A-Za-z0-9/+]{40})(?:$|[^A-Za-z0-9/+=_-])")
 # Bits per character: 40 random characters of base64 have more, paths and words of that length less.
 LEAST_OF_AWS = 4.1
+LEAST_OF_LINE = 60  # characters of a block of base64
 # Public keys of SSH, and digests that name their algorithm.
 _PUBLIC = ("AAAA", "sha256-", "sha384-", "sha512-")
 # What base64 of a PNG, a GIF, a JPEG and a PDF begins with; the letters in their order.
@@ -168,7 +170,17 @@ _IDS = re.compile(
     r"|bafy[a-z2-7]{50,60}|bc1[a-z0-9]{39,59}|Qm[1-9A-HJ-NP-Za-km-z]{44}|[MmLlHhVvCcSsQqTtAaZz0-9-]+"
 )
 # What stands before a random token that is a file, a digest, data or an address, not a credential.
-_DIGESTS, _LONGEST_DIGEST = re.compile(r"(?:[/\\.@#]|(?i:sha\d+)[-:=]|\bh1:|base64,|0x)\Z"), 12
+_DIGESTS, _LONGEST_DIGEST = (
+    re.compile(
+        r"(?:[/\\.@#]|(?i:sha\d+)[-:=]|\bh1:|base64,|0x"
+        r"|(?i:(?<!hmac[-_])sha-?\d+|x-amz-id-2|\bs/n|serial(?:[ _-]?n(?:o|umber))?)[\"']?[:=] ?[\"']?)\Z"
+    ),
+    24,
+)
+# Symbols as compilers of C++ and Rust mangle them, and constants of several words.
+_SYMBOL = re.compile(
+    r"_{1,4}(?:Z(?:N|S|K|T[A-Zhv]|GV|L)|R(?:Nv|Nx|INv|INt|Y|M|X))|(?:[A-Z]+[0-9]{0,3}_){3,}[A-Z]+[0-9]{0,3}(?![0-9A-Za-z])"
+)
 # `PublicKey = …` of WireGuard.
 _PUBLIC_KEY, _LONGEST_NAME, LENGTH_OF_KEY = re.compile(r"(?i:public_?key)[\"']?[ \t]*[:=][ \t]*[\"']?\Z"), 24, 44
 _ADDRESS, _LOOK_BACK = re.compile(r"://[^\s\"'<>]*\Z"), 200
@@ -189,9 +201,11 @@ def find_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             continue
         if text[start - 1 : start] == "<" and text[end : end + 1] == "@":  # the id of an e-mail
             continue
-        if token.startswith(_PICTURES) or _ALPHABET.search(token):
+        if token.startswith(_PICTURES) or _ALPHABET.search(token) or _SYMBOL.match(text, start):
             continue
         if not looks_random(token, at_least=24) or _ADDRESS.search(text[max(0, start - _LOOK_BACK) : start]):
+            continue
+        if end - start >= LEAST_OF_LINE and is_line_of_certificate(text, start, end):
             continue
         if decode_base64(token) is None:
             allowance.spend(start)
