@@ -183,12 +183,13 @@ def test_a_value_that_its_neighbours_make_a_secret_is_not_shown_without_them(sch
     assert "hunter2" not in json.dumps([error.to_json() for error in errors])
 
 
-def test_a_warning_brings_warnings_alone_and_a_missing_field_errors() -> None:
+def test_a_warning_brings_no_more_and_a_missing_field_errors() -> None:
     open_schema = {"type": "object", "properties": {"n": FEW, "q": TEXT}, "additionalProperties": True}
     tool = {"type": "object", "properties": {"n": FEW, "q": TEXT}}
     assert judged(open_schema, {"N": 200}).errors == ()
     contract = RetryContract([Tool(name="t", input_schema=tool, strict=False)])
-    assert contract.check("t", "1", {"N": 200}).status == "valid"
+    outcome = contract.check("t", "1", {"N": 200})
+    assert (outcome.status, [error.field_path for error in outcome.warnings]) == ("valid", ["/N"])
     needed = RetryContract([Tool(name="t", input_schema=tool | {"required": ["n"]}, strict=False)])
     errors = needed.check("t", "1", {"N": 200}).errors
     assert [e.severity.name for e in errors if e.error_code.value == "VAL-011"] == ["ERROR"]

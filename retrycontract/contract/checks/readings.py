@@ -133,7 +133,8 @@ class Meant:
     @classmethod
     def _elsewhere(cls, error: ValidationError, spot: Spot) -> Meant | None:
         """Read fields of another name or level as those that they stand for."""
-        best = relocated(spot)
+        # Of what may stay where it is nothing more is wrong.
+        best = relocated(spot) if error.severity is ErrorSeverity.ERROR else None
         if best is None:
             return None
         target = best.patch[0]["path"]
