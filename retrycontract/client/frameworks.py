@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from retrycontract.client.errors import ConflictError, NoConversationError, ToolDeclarationError
+from retrycontract.client.exchange import value_of
 from retrycontract.client.guarding import begun_with
 from retrycontract.contract.forking import renew_in_children
 from retrycontract.contract.lifecycle import Status
@@ -30,6 +31,10 @@ MOST_CONVERSATIONS = 10_000  # whose newest turn is remembered
 MOST_REQUESTS = 10  # that LiteLLM makes to have one answer mended
 UNREAD = "retrycontract_unread"  # where LangChain's message keeps the texts of calls that are no JSON
 KEPT = "This call is valid and will be run together with those that are still wrong: do not make it again."
+UNASKED = (
+    "This call was not run: a person has corrected it, and with these arguments it has not been approved yet. Make it "
+    "again with exactly these arguments:\n{}"
+)
 OF_ONE_REQUEST = ("litellm_logging_obj", "litellm_call_id")
 MENDING: ContextVar[bool] = ContextVar("MENDING", default=False)
 
@@ -55,7 +60,9 @@ def langchain_middleware(client: Client | AsyncClient, *, timeout: float | None 
         call, thread = request.tool_call, request.state["messages"]
         written = next(each for each in reversed(thread) if each.type == "ai").additional_kwargs.get(UNREAD, {})
         declared = describe(request.tool)["function"] if request.tool else {"name": call["name"]}
-        return FrameworkCall(declared, call["id"], written.get(call["id"], call["args"]), thread[0].id, len(thread))
+        # Arguments that a middleware, or a person whom it asked, has put in their place count.
+        arguments = call["args"] or written.get(call["id"], call["args"])
+        return FrameworkCall(declared, call["id"], arguments, thread[0].id, len(thread))
 
     # LangChain hands no tool what it could not parse: as a call without arguments it comes to the check like any other.
     def with_unread(response: Any) -> Any:
@@ -97,24 +104,56 @@ def openai_agents_tools(
     gate, agents = _Gate(client, timeout), import_module("agents")
 
     def checked(tool: Any) -> Any:
-        tool = copy.copy(tool if isinstance(tool, agents.FunctionTool) else agents.function_tool(tool))
+        own = tool if isinstance(tool, agents.FunctionTool) else agents.function_tool(tool)
+        tool, asks = copy.copy(own), _approval_of(own)
         declared = {"name": tool.name, "description": tool.description, "input_schema": tool.params_json_schema}
         run = tool.on_invoke_tool
 
         async def on_invoke_tool(context: Any, written: str) -> Any:
             trace = agents.get_current_trace()
             own_id = trace.trace_id if trace and trace.trace_id != "no-op" else None
-            answer = (id(context.usage), context.usage.requests)
+            # A model of one's own may count no requests; then each of its answers has an input of its own.
+            marks = () if context.usage.requests else (getattr(context, "turn_input", None) or [])[:1]
+            answer = (_Held(context.usage, *marks), context.usage.requests)
             call = FrameworkCall(declared, context.tool_call_id, written, own_id, answer)
             outcome = await gate.settle_in_loop(call)
             if outcome.status is not Status.VALID:
                 return outcome.tool_result.content
-            return await run(context, written if outcome.is_observed else json.dumps(outcome.arguments))
+            if outcome.is_observed:
+                return await run(context, written)
+            text = json.dumps(outcome.arguments)
+            # What a person has put in their place has passed neither the guardrails nor the approval.
+            if _in_order(outcome.arguments) != _in_order(value_of(written)[0]) and (
+                tool.tool_input_guardrails or await asks(context, outcome.arguments, context.tool_call_id)
+            ):
+                return UNASKED.format(text)
+            return await run(context, text)
 
         tool.on_invoke_tool = on_invoke_tool
+        if callable(own.needs_approval):
+            tool.needs_approval = asks
         return tool
 
     return [checked(tool) for tool in tools]
+
+
+def _approval_of(tool: Any) -> Any:
+    """Give what tells whether arguments of a function tool need an approval, in the SDK's own words where it has any.
+
+    It asks of whatever its reading would change, since a policy would judge something else than what runs, and looks
+    for its own invoker to know: so it is asked about the tool as it was before the guard.
+    """
+
+    async def asks(context: Any, arguments: Any, call_id: str) -> bool:
+        if isinstance(tool.needs_approval, bool):
+            return tool.needs_approval
+        try:
+            evaluate = import_module("agents.util._approvals").evaluate_function_tool_approval
+        except (ImportError, AttributeError):
+            return True  # the SDK is another version: a person is asked, since nobody can say what would run
+        return bool((await evaluate(tool, context, json.dumps(arguments), call_id)).outcome != "invoke")
+
+    return asks
 
 
 def pydantic_ai_capability(client: Client | AsyncClient, *, timeout: float | None = None) -> Any:
@@ -163,6 +202,19 @@ def litellm_callback(client: Client | AsyncClient, *, timeout: float | None = No
 
     members = {"async_pre_call_deployment_hook": before, "async_post_call_success_deployment_hook": after}
     return type("RetryContractCallback", (base,), members)(guardrail_name="retrycontract", default_on=True)
+
+
+class _Held:
+    """Stand for objects by their identity, and keep them: an address is given again once it is free."""
+
+    def __init__(self, *held: Any) -> None:
+        self._held, self._key = held, tuple(map(id, held))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +331,10 @@ class _Gate:
             if len(self._turns) > MOST_CONVERSATIONS:
                 self._turns.popitem(last=False)
         return known
+
+
+def _in_order(arguments: Any) -> str:
+    return json.dumps(arguments, sort_keys=True)
 
 
 async def _mended(gate: _Gate, ask: Any, request: Mapping[str, Any], response: Any) -> Any:

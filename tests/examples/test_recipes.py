@@ -85,10 +85,10 @@ class Stage:
         listed = agent.send("GET", "/calls").body["calls"]
         return [agent.send("GET", f"/calls/{call['call_id']}").body for call in listed]
 
-    def play(self, recipe: Recipe, wire: Wire, **answer: str) -> subprocess.CompletedProcess[str]:
+    def play(self, recipe: Recipe, wire: Wire, *program: str, **answer: str) -> subprocess.CompletedProcess[str]:
         """Run a recipe, and answer at the desk once it is stuck."""
         with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(self.run, recipe, wire)
+            running = pool.submit(self.run, recipe, wire, *program)
             eventually(lambda: running.done() or any(call["state"] == "blocked" for call in self.calls), within=120)
             blocked = [call["call_id"] for call in self.calls if call["state"] == "blocked"]
             assert blocked, running.result()
