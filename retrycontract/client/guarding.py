@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 from weakref import WeakKeyDictionary, ref
 
-from retrycontract.client.errors import NoConversationError, ToolDeclarationError
+from retrycontract.client.errors import ConflictError, NoConversationError, ToolDeclarationError
 from retrycontract.client.exchange import a_time
 from retrycontract.client.results import ImportedTools, Settlement
 from retrycontract.contract import pointers
@@ -211,7 +211,11 @@ def guarded(client: Client, guard: Guard) -> Callable[..., Any]:
         # What a person has put right may still fail the function's own validators: then it is one attempt more, whose
         # errors the service is told.
         while True:
-            outcome: Settlement[Any] = session.settle(guard.name, _new_id(guard), arguments, **further)
+            given = guard.name, _new_id(guard), arguments
+            try:
+                outcome: Settlement[Any] = session.settle(*given, **further)
+            except ConflictError as refusal:
+                outcome = session.settle(*given, **further, call_id=_meant(session, refusal))
             if outcome.status is not Status.VALID:
                 return outcome.tool_result.content
             # Read again, for a person may have put other arguments in the place of those that were submitted.
@@ -238,7 +242,11 @@ def guarded_in_loop(client: AsyncClient, guard: Guard) -> Callable[..., Awaitabl
         misplaced = guard.misplaced(positional, named)
         further: dict[str, Any] = guard.details(arguments, misplaced)
         while True:
-            outcome: Settlement[Any] = await session.settle(guard.name, _new_id(guard), arguments, **further)
+            given = guard.name, _new_id(guard), arguments
+            try:
+                outcome: Settlement[Any] = await session.settle(*given, **further)
+            except ConflictError as refusal:
+                outcome = await session.settle(*given, **further, call_id=_meant(session, refusal))
             if outcome.status is not Status.VALID:
                 return outcome.tool_result.content
             found, errors = guard.read(outcome.arguments)
@@ -262,6 +270,13 @@ def conversation_of(client: Client | AsyncClient, name: str) -> Session | AsyncS
 def begun_with(client: Client | AsyncClient) -> Session | AsyncSession | None:
     """Give the innermost conversation that this client has begun, if there is one."""
     return next((session for session in reversed(CONVERSATIONS.get()) if session.client is client), None)
+
+
+def _meant(session: Session | AsyncSession, refusal: ConflictError) -> str:
+    """Give the call that an attempt goes on with where several could be meant; raises the refusal for another one."""
+    if not refusal.candidates:
+        raise refusal
+    return session.place.continuing(refusal.candidates)
 
 
 def _new_id(guard: Guard) -> str:

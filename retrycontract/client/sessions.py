@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -28,6 +29,8 @@ class Place:
 
     session_id: str
     turns: Iterator[int] = field(repr=False)
+    _continued: dict[str, None] = field(default_factory=dict, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @classmethod
     def of(cls, name: str | None) -> Self:
@@ -44,6 +47,18 @@ class Place:
     def one_turn(self) -> Place:
         """Give the next turn as a place: all that is submitted there are parallel calls."""
         return Place(self.session_id, repeat(next(self.turns)))
+
+    def continuing(self, candidates: Sequence[str]) -> str:
+        """Choose among the calls that could be meant the one that was gone on with longest ago.
+
+        Models answer in the order in which they were told.
+        """
+        with self._lock:  # parallel calls may come from threads
+            order = list(self._continued)
+            found = min(candidates, key=lambda each: order.index(each) if each in order else -1)
+            self._continued.pop(found, None)
+            self._continued[found] = None
+        return found
 
     def details(self, details: Details) -> Details:
         """Add the place to what else is said of an attempt; raises TypeError for a session beside the session."""

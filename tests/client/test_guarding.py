@@ -119,6 +119,38 @@ def test_a_wrong_call_is_answered_and_the_next_one_is_run_with_the_functions_own
     assert (call["state"], len(call["attempts"])) == ("valid", 2)
 
 
+@pytest.mark.parametrize("is_in_turns", [True, False])
+def test_parallel_calls_that_were_wrong_are_gone_on_with_in_their_order(agent: Agent, is_in_turns: bool) -> None:
+    steps = [[{"seats": "many"}, {"seats": "few"}], [{"seats": "more"}, {"seats": 2}], [{"seats": 1}]]
+    told: list[Any] = []
+
+    def book(seats: int) -> str:
+        return f"booked {seats}"
+
+    async def book_soon(seats: int) -> str:
+        return book(seats)
+
+    async def soon() -> None:
+        async with AsyncClient(agent.url, agent.key) as client:
+            call = client.guard(book_soon)
+            with client.session() as session:
+                for number, step in enumerate(steps):
+                    with session.turn() if is_in_turns or not number else session:
+                        told.extend([await call(**given) for given in step])
+
+    if agent.flavour == "sync":
+        with Client(agent.url, agent.key) as client, client.session() as session:
+            call = client.guard(book)
+            for number, step in enumerate(steps):
+                with session.turn() if is_in_turns or not number else session:
+                    told.extend(call(**given) for given in step)
+    else:
+        asyncio.run(soon())
+    assert ["1/3" in told[0], "1/3" in told[1], "2/3" in told[2]] == [True] * 3
+    assert told[3:] == ["booked 2", "booked 1"]
+    assert sorted(len(call["attempts"]) for call in agent.calls) == [2, 3]
+
+
 def test_what_is_given_by_place_and_by_wrong_names_is_checked_like_anything_else(agent: Agent) -> None:
     [[told, done]] = agent.book([((), NAMED | {"seat": "1a"}), (BOOKED, {})])
     assert "/seat (VAL-005)" in told
