@@ -73,6 +73,7 @@ def examine_and_redact(
 
 def _without(echoes: Echoes, error: ValidationError) -> ValidationError:
     """Hide in an error of one place of an output what another place tells to be secret."""
+
     def hidden(text: str | None) -> str | None:
         return text and echoes.hidden_in(text)
 
