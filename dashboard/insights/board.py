@@ -20,7 +20,7 @@ from dashboard.shared.mistakes import TITLES, code_title
 from dashboard.templatetags.desk import since
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.redaction.sanitizer import visible
-from retrycontract.store.models import Agent, Call, Tool, ToolVersion
+from retrycontract.store.models import OTHER, Agent, Call, Tool, ToolVersion
 from retrycontract.store.statements import different
 from retrycontract.usecases.counts.keep_count import counted_model
 from retrycontract.usecases.counts.read_board import RANKED, Board, CostlyMistake, Marker, Share, Standing, ToolName
@@ -128,6 +128,11 @@ class StandingRow:
     link: str  # where it is looked at alone; empty where nobody named it
     calls: str  # those that the number counts
     namespace: str = ""  # of a tool, where its name alone does not say which is meant
+
+    @property
+    def is_rest(self) -> bool:
+        """Tell whether it is what the rows above leave out."""
+        return self.standing.name == OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +271,9 @@ class BoardPage:
     def models(self) -> list[StandingRow]:
         rows = []
         for one in self.board.models:
+            if one.name == OTHER:
+                rows.append(StandingRow(one, one.first.whole, "", ""))
+                continue
             name = self.choice.full.get(one.name, one.name)
             of_model = {"model": name} if name else {"nameless": "model"}
             # Of one tool that nobody registered no page is asked for: only one of both can be left without a name.
@@ -276,6 +284,9 @@ class BoardPage:
     def tools(self) -> list[StandingRow]:
         rows = []
         for one in self.board.by_tool:
+            if one.name == OTHER:
+                rows.append(StandingRow(one, one.first.whole, "", ""))
+                continue
             key = self.known.keys.get((one.namespace, one.name), "")
             calls = self.calls(**self.known.choice(one.namespace, one.name), course="checked-1")
             namespace = self.known.namespace(one.namespace, one.name)

@@ -29,15 +29,9 @@ from dashboard.shared.responses import TYPES, export, refused
 from dashboard.templatetags.desk import since
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Rollup, Tool
+from retrycontract.usecases.counts.answer_times import answer_seconds, count_open_waits, quantile
 from retrycontract.usecases.counts.keep_count import LONGEST
-from retrycontract.usecases.counts.read_board import (
-    FEW,
-    Share,
-    answer_seconds,
-    count_open_waits,
-    quantile,
-    read_board,
-)
+from retrycontract.usecases.counts.read_board import FEW, Share, read_board
 from retrycontract.usecases.counts.read_insights import Insights, read_insights
 
 Row = Sequence[Any]
@@ -151,6 +145,8 @@ def _asked(request: HttpRequest) -> tuple[TimeRange, Tool | None]:
 def _plots(page: BoardPage, found: Insights) -> dict[str, Any]:
     span, steps, board = page.span, page.span.labels, page.board
     waits = count_open_waits(span.scope(page.tool), timezone.now())
+    is_counted = bool(found.answer_times.each)  # which stays as it is when the calls are forgotten
+    each = None if is_counted else answer_seconds(span.scope(page.tool), found.answer_times.answers)
     codes = draw_columns({(point.at, point.code): point.amount for point in found.failures}, steps)
     outcomes = sorted(found.outcomes.items(), key=lambda item: (-item[1], item[0]))  # the largest first
     tokens = {(point.at, "tokens"): point.tokens for point in found.costs if point.tokens}
@@ -173,9 +169,7 @@ def _plots(page: BoardPage, found: Insights) -> dict[str, Any]:
         width = f"{one.rate * 100:.1f}"
         recovery.append(Bar(_attempt(one.number), one.judged, width, percent(one.rate), few, link, of_note))
     return {
-        "headlines": _headlines(
-            found, waits, answer_seconds(span.scope(page.tool), found.answer_times.answers), calls
-        ),
+        "headlines": _headlines(found, waits, each, calls),
         "board": board,
         "markers": page.markers(),
         "models": page.models(),

@@ -106,6 +106,7 @@ def look(*, now: datetime, least_room: int = LEAST_ROOM) -> Readiness:
 PREFIX: Final = "retrycontract_"
 MOST_TOOLS: Final = 50  # agents name tools: what is not among those with the most attempts is one label
 MOST_MODELS: Final = 20  # so are models
+MOST_REASONS: Final = 20  # and why a model could not be asked
 MOST_AGENTS: Final = 20  # those that cause the most work
 OTHERS: Final = "other"
 UNKNOWN: Final = "unknown"
@@ -174,7 +175,7 @@ def _shown(name: str) -> str:
 def _counted(totals: Totals) -> Iterator[Family]:
     yield _family("attempts_total", "counter", _attempts(totals))
     yield _family("failures_total", "counter", _of_tools(totals, Measure.FAILURE, "code"))
-    yield _family("model_errors_total", "counter", _of_tools(totals, Measure.API_ERROR, "reason"))
+    yield _family("model_errors_total", "counter", _of_tools(_reasons(totals), Measure.API_ERROR, "reason"))
     # The busiest models are shown by their names; all others are one.
     seen: Counter[str] = Counter()
     for (_, _, measure, label), amount in totals.items():
@@ -236,7 +237,17 @@ def _times(totals: Totals) -> Iterator[Sample]:
     for limit, amount in zip(limits, accumulate(counts[limit] for limit in limits), strict=True):
         yield Sample(amount, (("le", "+Inf" if limit == LONGEST else limit),), "_bucket")
     yield Sample(_by_label(totals, Measure.GUIDANCE_SECONDS)[""], suffix="_sum")
-    yield Sample(counts.total(), suffix="_count")
+    yield Sample(sum(counts[limit] for limit in limits), suffix="_count")
+
+
+def _reasons(totals: Totals) -> Totals:
+    reasons = _by_label(totals, Measure.API_ERROR)
+    named = sorted(reasons, key=lambda reason: (-reasons[reason], reason))[:MOST_REASONS]
+    found: Totals = Counter()
+    for (namespace, tool, measure, reason), amount in totals.items():
+        if measure == Measure.API_ERROR:
+            found[namespace, tool, measure, reason if reason in named else OTHERS] += amount
+    return found
 
 
 def _by_label(totals: Totals, wanted: Measure) -> Counter[str]:

@@ -11,15 +11,8 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.outputs import Generation
 from retrycontract.store.models import Attempt, Measure, Rollup
 from retrycontract.usecases.calls.claim_call import claim_call, release_claim
-from retrycontract.usecases.counts.read_board import (
-    COVERED,
-    LEAST_SHOWN,
-    Share,
-    answer_seconds,
-    count_open_waits,
-    quantile,
-    read_board,
-)
+from retrycontract.usecases.counts.answer_times import answer_seconds, count_open_waits, quantile
+from retrycontract.usecases.counts.read_board import COVERED, LEAST_SHOWN, Share, read_board
 from retrycontract.usecases.counts.read_counts import CountScope, SourceCut
 from retrycontract.usecases.counts.read_insights import AnswerTimes
 from retrycontract.usecases.counts.recount import recount, sum_up_everything
@@ -128,6 +121,20 @@ def test_what_is_not_listed_is_never_more_than_a_quarter() -> None:
     assert len(board.problems) > LEAST_SHOWN
     assert board.hidden == 60 - len(board.problems)
     assert board.listed.whole == tally.total()
+
+
+@pytest.mark.parametrize("whole", [1, 3, 6, 7, 28, 29, 30, 1_000])
+def test_an_interval_holds_its_rate_and_begins_or_ends_at_none_or_all(whole: int) -> None:
+    for part in {0, 1, whole // 2, whole - 1, whole}:
+        share = Share(part, whole)
+        low, high = share.interval
+        assert 0 <= low <= share.rate <= high <= 1
+        assert (low == 0, high == 1) == (part == 0, part == whole)
+
+
+def test_of_a_part_that_is_more_than_its_whole_nothing_is_said() -> None:
+    for share in (Share(30, 27), Share(3, 0), Share(-1, 4)):
+        assert (share.whole, share.rate, share.interval) == (0, 0.0, (0.0, 1.0))
 
 
 @pytest.mark.parametrize(

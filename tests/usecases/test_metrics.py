@@ -16,7 +16,15 @@ from retrycontract.contract.outputs import Generation
 from retrycontract.front.probes import Family, Sample, write_exposition
 from retrycontract.store.models import Attempt, Channel, Measure, OutboxMessage, Rollup, WorkerBeat
 from retrycontract.usecases.counts.keep_count import charge
-from retrycontract.usecases.probes import HELP, MOST_AGENTS, MOST_MODELS, MOST_TOOLS, PREFIX, MetricsReader
+from retrycontract.usecases.probes import (
+    HELP,
+    MOST_AGENTS,
+    MOST_MODELS,
+    MOST_REASONS,
+    MOST_TOOLS,
+    PREFIX,
+    MetricsReader,
+)
 from tests.conftest import require
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 from tests.usecases.conftest import NOON, configure
@@ -72,6 +80,18 @@ def test_attempts_and_tokens_are_counted_by_model_and_all_but_the_busiest_models
     assert found['model_attempts_total{model="other",attempt="1",result="failed"}'] == 3
     assert found['model_tokens_total{model="m000",direction="in"}'] == 200
     assert found['model_tokens_total{model="other",direction="out"}'] == 15
+
+
+@pytest.mark.django_db
+def test_of_the_reasons_that_agents_write_all_but_the_commonest_are_one() -> None:
+    make_tool(make_agent())
+    submit(make_agent(), RIGHT, at=NOON)
+    for number in range(MOST_REASONS + 3):
+        for _ in range(1 + (number == 22)):
+            submit(make_agent(), None, api_error=f"made up {number:02}", at=NOON)
+    found = {series: amount for series, amount in read(now=NOON).items() if series.startswith("model_errors_total")}
+    assert (len(found), sum(found.values())) == (MOST_REASONS + 1, MOST_REASONS + 4)
+    assert [found[f'model_errors_total{{{OF},reason="{name}"}}'] for name in ("made up 22", "other")] == [2, 3]
 
 
 @pytest.mark.django_db

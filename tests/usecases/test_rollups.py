@@ -59,7 +59,7 @@ def test_an_escalation_and_the_time_to_its_answer_are_counted() -> None:
     answer(call, make_user(), at=NOON + timedelta(minutes=4))
     assert counts(Measure.ESCALATION) == {"": 1}
     assert counts(Measure.GUIDANCE) == {"hint": 1}
-    assert counts(Measure.GUIDANCE_TIME) == {"300": 1}
+    assert counts(Measure.GUIDANCE_TIME) == {"300": 1, "at 240": 1}
     assert counts(Measure.GUIDANCE_SECONDS) == {"": 240}
     assert counts(Measure.OUTCOME) == {}, "the call has not ended"
 

@@ -13,7 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from retrycontract.store.models import Count, Measure, Rollup, Summary, SummarySpan, hour_of
-from retrycontract.store.models.counts import MOST_PLACES
+from retrycontract.store.models.summaries import MOST_PLACES, OTHER
 from retrycontract.usecases.counts.read_counts import CountScope
 from retrycontract.usecases.counts.read_insights import read_heat_map, read_insights, read_tool_rates
 from retrycontract.usecases.counts.recount import HOURS_KEPT, rebuild_rollups, sum_up_counts, sum_up_everything
@@ -112,7 +112,8 @@ def test_of_places_that_agents_made_up_the_commonest_are_kept() -> None:
         count(NOON, measure=Measure.PLACE, label=f"VAL-001 /{number}\t1\t1\t", n=1 + (number == 7))
     sum_up_everything(now=NOON + DAY)
     places = Summary.objects.get(span=SummarySpan.DAY, is_whole=False).details[Measure.PLACE]
-    assert (len(places), places["VAL-001 /7\t1\t1\t"]) == (MOST_PLACES, 2)
+    assert (len(places), places["VAL-001 /7\t1\t1\t"]) == (MOST_PLACES + 1, 2)
+    assert places[f"VAL-001 {OTHER}\t1\t1\t"] == 5, "the others are one"
 
 
 def test_counts_that_are_made_anew_are_summed_up_anew() -> None:

@@ -17,8 +17,6 @@ from retrycontract.store.models.counts import (
     Measure,
     Rollup,
     Source,
-    Summary,
-    SummarySpan,
     Tally,
     hour_of,
 )
@@ -33,11 +31,13 @@ from retrycontract.store.models.outbox import (
     OutboxMessage,
     WebhookDelivery,
 )
+from retrycontract.store.models.summaries import OTHER, Summary, SummarySpan
 from retrycontract.store.models.tools import Tool, ToolVersion
 from retrycontract.store.models.workers import WorkerBeat
 
 __all__ = [
     "DETAILED",
+    "OTHER",
     "Agent",
     "AnswerRecord",
     "ApiKey",

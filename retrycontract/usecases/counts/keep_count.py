@@ -161,10 +161,12 @@ MAX_PLACE: Final = 80  # characters
 MAX_LABEL: Final = 120  # characters of a place, once what is invisible is written out
 LONGEST_WORK: Final = timedelta(minutes=30)  # on one call: who comes back later has done something else meanwhile
 LONGEST: Final = "longer"
+AT: Final = "at "  # begins the label of an answer's own time
 CHARACTERS_OF_TOKEN: Final = 4  # a rule of thumb: every model counts its own
 UNNAMED: Final = "unknown"  # the model of an attempt that told its tokens only
 # Answers are a matter of minutes while somebody watches, of hours over night, of days over a weekend.
 BUCKETS: Final = (60, 300, 900, 3_600, 14_400, 86_400, 604_800)  # seconds
+MINUTE, HOUR, DAY = 60, 3_600, 86_400
 OF_UNKNOWN_TOOL: Final = f'"keyword":"{UNKNOWN_TOOL}"'  # in the errors of an attempt as they are stored
 BLOCKING: Final = ErrorSeverity.ERROR.name.lower()
 
@@ -252,9 +254,12 @@ def steps_of_answer(given: Guidance, base: Attempt | None, worked: timedelta) ->
     """Say what a person's answer to the attempt `base` adds; `worked` is how long they had the call."""
     seconds = max(int((given.given_at - given.escalation.opened_at).total_seconds()), 0)
     bucket = next((str(limit) for limit in BUCKETS if seconds <= limit), LONGEST)
+    # As exact as durations are written: there are few of these, and what they say stays when the calls are forgotten.
+    written = seconds - seconds % (1 if seconds < MINUTE else MINUTE if seconds < DAY else HOUR)
     steps: Steps = [
         (Measure.GUIDANCE, str(given.decision), 1),
         (Measure.GUIDANCE_TIME, bucket, 1),
+        (Measure.GUIDANCE_TIME, f"{AT}{written}", 1),
         (Measure.GUIDANCE_SECONDS, "", seconds),
     ]
     if base is None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from math import ceil, sqrt
+from math import sqrt
 from typing import Final
 
-from retrycontract.store.models import Escalation, Guidance, Measure, StandingHint, ToolVersion
-from retrycontract.usecases.counts.keep_count import BUCKETS
+from retrycontract.store.models import OTHER, Measure, StandingHint, ToolVersion
+from retrycontract.store.models.summaries import OTHER_TOOL
 from retrycontract.usecases.counts.read_counts import CountScope, Detail, read_details, steps_of
 from retrycontract.usecases.counts.read_insights import (
     AnswerTimes,
@@ -25,10 +25,9 @@ COVERED: Final = 0.75  # of all that is ranked: the rest is never the largest pa
 FEW: Final = 30  # of fewer, a rate says little
 CERTAIN: Final = 1.96  # standard deviations: of twenty intervals, nineteen hold the truth
 MOST_MARKERS: Final = 6
-MOST_ANSWERS: Final = 1_000  # whose time is looked at one by one
-MOST_OPEN: Final = 10_000  # requests for a person whose time is looked at
 ALL_FAILED: Final = 20  # of a new model, attempts before anything is said of it
 ToolName = tuple[str, str]  # namespace and name
+OTHER_NAME: Final = (OTHER, "")  # and its namespace
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +36,11 @@ class Share:
 
     part: int
     whole: int
+
+    def __post_init__(self) -> None:
+        """Leave out what cannot be: of a part without its whole nothing is known."""
+        if not 0 <= self.part <= self.whole:
+            object.__setattr__(self, "whole", 0)
 
     @property
     def rate(self) -> float:
@@ -50,7 +54,8 @@ class Share:
         square = CERTAIN**2 / self.whole
         middle = (self.rate + square / 2) / (1 + square)
         reach = CERTAIN / (1 + square) * sqrt(self.rate * (1 - self.rate) / self.whole + square / (4 * self.whole))
-        return max(middle - reach, 0.0), min(middle + reach, 1.0)
+        # Of all or nothing the rate is a bound itself, which rounding would miss.
+        return min(max(middle - reach, 0.0), self.rate), max(min(middle + reach, 1.0), self.rate)
 
     @property
     def is_few(self) -> bool:
@@ -129,11 +134,12 @@ class Board:
 
     problems: tuple[CostlyMistake, ...]
     hidden: int  # problems that are not listed
+    rare: int  # failed attempts by mistakes that were counted together
     listed: Share  # how much of all is listed
     tools: tuple[tuple[ToolName, Share], ...]  # failed attempts of all attempts, the most first, until most is told
     tools_total: int
     models: tuple[Standing, ...]
-    by_tool: tuple[Standing, ...]
+    by_tool: tuple[Standing, ...]  # what is not listed is one, `OTHER`, in both
     codes: tuple[Standing, ...]  # `first` says of how many first attempts each was a mistake
     markers: tuple[Marker, ...]
     setbacks: tuple[Setback, ...]
@@ -153,23 +159,28 @@ def read_board(scope: CountScope, *, by: str = "failed") -> tuple[Board, Insight
     here = Counter({detail: amount for detail, amount in found.items() if detail.at >= start})
     before = Counter({detail: amount for detail, amount in found.items() if detail.at < start})
     key = RANKED[by]
+    found_problems = list(_problems(here, before, scope))
+    rare = [problem for problem in found_problems if OTHER in (problem.tool_name, problem.place)]
+    total = sum(map(key, found_problems))
     problems = sorted(
-        _problems(here, before, scope),
+        (problem for problem in found_problems if OTHER not in (problem.tool_name, problem.place)),
         key=lambda one: (-key(one), -one.failed, one.tool_name, one.namespace, one.code, one.place),
     )
-    shown = _until_covered([key(problem) for problem in problems])
-    total = sum(map(key, problems))
+    shown = _until_covered([key(problem) for problem in problems], total)
     judged, valid = _judged(here), Counter[ToolName]()
     for detail, amount in here.items():
         valid[detail.namespace, detail.tool_name] += amount if detail.measure == Measure.SOURCE_VALID else 0
     failed = {tool: Share(all_ - valid[tool], all_) for tool, all_ in judged.items() if all_ > valid[tool]}
-    ranked = sorted(failed.items(), key=lambda item: (-item[1].part, item[0]))
+    total_failed = sum(share.part for share in failed.values())
+    named = ((tool, share) for tool, share in failed.items() if tool != OTHER_TOOL)
+    ranked = sorted(named, key=lambda item: (-item[1].part, item[0]))
     board = Board(
         problems=tuple(problems[:shown]),
         hidden=max(len(problems) - shown, 0),
+        rare=sum(problem.failed for problem in rare),
         listed=Share(sum(map(key, problems[:shown])), total),
-        tools=tuple(ranked[: _until_covered([share.part for _, share in ranked])]),
-        tools_total=sum(share.part for share in failed.values()),
+        tools=tuple(ranked[: _until_covered([share.part for _, share in ranked], total_failed)]),
+        tools_total=total_failed,
         models=_standings(here, lambda detail: (detail.source.model, "")),
         by_tool=_standings(here, lambda detail: (detail.tool_name, detail.namespace)),
         codes=_by_code(here),
@@ -177,47 +188,6 @@ def read_board(scope: CountScope, *, by: str = "failed") -> tuple[Board, Insight
         setbacks=_setbacks(scope, here, before),
     )
     return board, _insights(here)
-
-
-def count_open_waits(scope: CountScope, now: datetime) -> list[int]:
-    """Give for how many seconds each open request for a person has waited, of the scope's tool where it has one."""
-    asked = Escalation.objects.open().filter(opened_at__lt=scope.end)
-    if scope.tool_name is not None:
-        asked = asked.filter(call__tool_name=scope.tool_name, call__agent__namespace=scope.namespace)
-    opened = asked.order_by().values_list("opened_at", flat=True)[:MOST_OPEN]
-    return [int((now - at).total_seconds()) for at in opened]
-
-
-def answer_seconds(scope: CountScope, answers: int) -> list[int] | None:
-    """Give the seconds that each answer took; None where there were too many to look at each."""
-    newest = Guidance.objects.order_by("-pk").values_list(
-        "given_at", "escalation__opened_at", "call__tool_name", "call__agent__namespace"
-    )[:MOST_ANSWERS]  # by their keys: a time has no index
-    found = [
-        max(int((given - opened).total_seconds()), 0)
-        for given, opened, tool, namespace in newest
-        if scope.start <= given < scope.end and scope.tool_name in (None, tool) and scope.namespace in (None, namespace)
-    ]
-    return found if len(found) == answers else None
-
-
-def quantile(times: AnswerTimes, waits: Sequence[int], part: float, *, each: Sequence[int] | None = None) -> int | None:
-    """Tell in seconds within how much time a part of all was answered; who still waits counts as answered now.
-
-    Without `each` answer's time it is an estimate: within a bucket times are taken to lie evenly. None where nothing
-    was asked.
-    """
-    if each is not None:
-        ordered = sorted([*each, *waits])
-        return ordered[ceil(part * len(ordered)) - 1] if ordered else None
-    counts: Counter[int | None] = Counter(dict(times.buckets))
-    counts.update(next((limit for limit in BUCKETS if wait <= limit), None) for wait in waits)
-    left, low = part * counts.total(), 0
-    for limit in (*BUCKETS, None):
-        if counts[limit] and counts[limit] >= left:
-            return low if limit is None else low + round((limit - low) * left / counts[limit])
-        left, low = left - counts[limit], limit or low
-    return None
 
 
 def _problems(here: Counter[Detail], before: Counter[Detail], scope: CountScope) -> Iterable[CostlyMistake]:
@@ -252,9 +222,9 @@ def _judged(details: Counter[Detail]) -> Counter[ToolName]:
     return found
 
 
-def _until_covered(amounts: list[int]) -> int:
+def _until_covered(amounts: list[int], whole: int) -> int:
     """Tell how many of a ranking are shown: enough for most of the whole, few enough to be read."""
-    whole, told = sum(amounts), 0
+    told = 0
     for number, amount in enumerate(amounts):
         if number >= MOST_SHOWN or (number >= LEAST_SHOWN and told >= COVERED * whole):
             return number
@@ -268,16 +238,22 @@ def _standings(details: Counter[Detail], name_of: Callable[[Detail], tuple[str, 
         if detail.measure in (Measure.SOURCE_JUDGED, Measure.SOURCE_VALID):
             sums[name_of(detail)][detail.measure] += amount
             sums[name_of(detail)][f"{detail.measure} first"] += amount if detail.head == "1" else 0
-    found = []
-    for (name, namespace), sum_ in sums.items():
-        judged, valid = Measure.SOURCE_JUDGED, Measure.SOURCE_VALID
-        first = Share(sum_[f"{valid} first"], sum_[f"{judged} first"])
-        # Calls begin in one time and may end in another: of a short time it is near the truth.
-        missed = first.whole - first.part
-        recovered = Share(min(sum_[valid] - first.part, missed), missed)
-        found.append(Standing(name, namespace, first, recovered, sum_[judged]))
-    ranked = sorted(found, key=lambda one: (-one.attempts, one.name, one.namespace))
-    return tuple(ranked[: _until_covered([one.attempts for one in ranked])])
+    other = sums.pop(OTHER_NAME, Counter())
+    ranked = sorted(sums, key=lambda name: (-sums[name][Measure.SOURCE_JUDGED], name))
+    attempts = [sums[name][Measure.SOURCE_JUDGED] for name in ranked]
+    shown = _until_covered(attempts, sum(attempts) + other[Measure.SOURCE_JUDGED])
+    for name in ranked[shown:]:
+        other.update(sums[name])
+    found = [_standing(*name, sums[name]) for name in ranked[:shown]]
+    return (*found, _standing(*OTHER_NAME, other)) if other else tuple(found)
+
+
+def _standing(name: str, namespace: str, sums: Counter[str]) -> Standing:
+    judged, valid = Measure.SOURCE_JUDGED, Measure.SOURCE_VALID
+    first = Share(sums[f"{valid} first"], sums[f"{judged} first"])
+    # Calls begin in one time and may end in another: of a short time it is near the truth.
+    missed = first.whole - first.part
+    return Standing(name, namespace, first, Share(min(sums[valid] - first.part, missed), missed), sums[judged])
 
 
 def _by_code(details: Counter[Detail]) -> tuple[Standing, ...]:
@@ -297,10 +273,13 @@ def _by_code(details: Counter[Detail]) -> tuple[Standing, ...]:
 
 def _first_seen(scope: CountScope, here: Counter[Detail], before: Counter[Detail]) -> dict[str, datetime]:
     """Tell when each model was first seen that the period before did not know, while others were there before it."""
-    known = {detail.source.model for detail in before}
+    known = {detail.source.model for detail in before if detail.measure == Measure.SOURCE_JUDGED}
+    if OTHER in known:  # then nobody can tell which are new
+        return {}
     seen: dict[str, datetime] = {}
     for detail in here:
-        seen[detail.source.model] = min(detail.at, seen.get(detail.source.model, detail.at))
+        if detail.measure == Measure.SOURCE_JUDGED and detail.source.model != OTHER:
+            seen[detail.source.model] = min(detail.at, seen.get(detail.source.model, detail.at))
     begin = min((at for name, at in seen.items() if name), default=scope.start)
     # Where the period before knew no names at all, its agents named no models: the first names are no new models then.
     return {name: at for name, at in seen.items() if name and name not in known and (known - {""} or at > begin)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import reduce
@@ -15,6 +15,7 @@ from django.db.models.functions import Cast
 
 from retrycontract.store.models import DETAILED, Measure, Rollup, Source, Summary, SummarySpan
 from retrycontract.store.models.counts import APART
+from retrycontract.store.models.summaries import ALL_TOLD
 
 FINE: Final = timedelta(days=3)  # a longer time is shown by days
 # Agents make places and models up: they are read apart.
@@ -126,10 +127,10 @@ class _Sources:
         parts = [Q(span=span, at__gte=start, at__lt=end) for span, (start, end) in self.summed]
         return Summary.objects.filter(reduce(or_, parts), is_whole=is_whole, **self.scope.names).order_by()
 
-    def counts(self, *measures: Measure) -> QuerySet[Rollup]:
-        if not self.left:
+    def counts(self, *measures: Measure, more: Iterable[Stretch] = ()) -> QuerySet[Rollup]:
+        if not (left := [*self.left, *more]):
             return Rollup.objects.none()
-        parts = [Q(hour__gte=start, hour__lt=end) for start, end in self.left]
+        parts = [Q(hour__gte=start, hour__lt=end) for start, end in left]
         return Rollup.objects.filter(reduce(or_, parts), measure__in=measures, **self.scope.names).order_by()
 
 
@@ -141,8 +142,12 @@ class _Steps(dict[str, datetime]):
         self._span = span
 
     def __missing__(self, written: str) -> datetime:
-        step = self[written] = self._span.beginning(datetime.fromisoformat(written).replace(tzinfo=UTC))
+        step = self[written] = self._span.beginning(_moment(written))
         return step
+
+
+def _moment(written: str) -> datetime:
+    return datetime.fromisoformat(written).replace(tzinfo=UTC)
 
 
 def _written(name: str) -> Cast:
@@ -191,26 +196,50 @@ def read_failed(scope: CountScope) -> Counter[ToolPoint]:
 
 
 def read_details(scope: CountScope) -> Counter[Detail]:
-    """Read what is counted by place and source, as far as the cut of the scope fits; three queries."""
-    sources, steps = _Sources.of(scope), _Steps(scope.span)
-    is_whole = not scope.names
-    raw: Counter[tuple[datetime, str, str]] = Counter()
-    sums = sources.sums(is_whole=is_whole).values_list(_written("at"), *NAMES, "details")
-    for at, namespace, tool_name, details in sums:
+    """Read what is counted by place and source, as far as the cut of the scope fits; three queries.
+
+    Sums that lost some of it are left alone: what they stand on is there.
+    """
+    sources, steps, named = _Sources.of(scope), _Steps(scope.span), _Labels(scope.cut)
+    # The row of all tools tells of no agents and versions.
+    is_whole = not scope.names and not named.is_cut
+    told: defaultdict[tuple[str, str], list[tuple[str, str, int]]] = defaultdict(list)
+    lossy: set[tuple[str, str]] = set()
+    sums = sources.sums(is_whole=is_whole).values_list("span", _written("at"), *NAMES, "details")
+    for span, at, namespace, tool_name, details in sums:
+        if details.pop(ALL_TOLD, None) is None:
+            lossy.add((span, at))
+            continue
         begin = "" if is_whole else f"{namespace}{APART}{tool_name}{APART}"
-        for measure, labels in details.items():
-            for label, amount in labels.items():
-                raw[steps[at], measure, begin + label] += amount
-    rows = sources.counts(*DETAILED).values_list(_written("hour"), *NAMES, "measure", "label")
+        told[span, at] += (
+            (measure, begin + label, amount) for measure, labels in details.items() for label, amount in labels.items()
+        )
+    again = [(begin, begin + SummarySpan(span).length) for span, at in lossy for begin in [_moment(at)]]
+    rows = sources.counts(*DETAILED, more=again).values_list(_written("hour"), *NAMES, "measure", "label")
     for hour, namespace, tool_name, measure, label, amount in rows.annotate(total=Sum("amount")):
-        raw[steps[hour], measure, APART.join((namespace, tool_name, label))] += amount
+        told["", hour].append((measure, APART.join((namespace, tool_name, label)), amount))
     found: Counter[Detail] = Counter()
-    for (at, measure, label), amount in raw.items():
-        namespace, tool_name, head, *source = label.split(APART)
-        detail = Detail(at, namespace, tool_name, measure, head, Source(*source))
-        if scope.cut.holds(detail.source):
-            found[detail] += amount
+    for moment, amounts in told.items():
+        at = steps[moment[1]]
+        for measure, label, amount in amounts if moment not in lossy else ():
+            if names := named[label]:
+                namespace, tool_name, head, source = names
+                found[Detail(at, namespace, tool_name, measure, head, source)] += amount
     return found
+
+
+class _Labels(dict[str, tuple[str, str, str, Source] | None]):
+    """Give what a label is made of, nothing where its source is left out; the same ones come every day."""
+
+    def __init__(self, cut: SourceCut) -> None:
+        super().__init__()
+        self._cut, self.is_cut = cut, cut != SourceCut()
+
+    def __missing__(self, label: str) -> tuple[str, str, str, Source] | None:
+        namespace, tool_name, head, *names = label.split(APART)
+        source = Source(*names)
+        found = self[label] = (namespace, tool_name, head, source) if self._cut.holds(source) else None
+        return found
 
 
 def _cut(stretch: Stretch, begin: datetime, end: datetime) -> tuple[Stretch | None, list[Stretch]]:

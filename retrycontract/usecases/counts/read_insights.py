@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from retrycontract.contract.decisions import Decision
-from retrycontract.store.models import Measure
-from retrycontract.usecases.counts.keep_count import BUCKETS, CHARACTERS_OF_TOKEN, LAST_NUMBER, LATER, LONGEST
+from retrycontract.store.models import OTHER, Measure
+from retrycontract.usecases.counts.keep_count import AT, BUCKETS, CHARACTERS_OF_TOKEN, LAST_NUMBER, LATER, LONGEST
 from retrycontract.usecases.counts.read_counts import (
     RATED,
     CountScope,
@@ -21,6 +21,8 @@ from retrycontract.usecases.counts.read_counts import (
 )
 
 MOST_HEAT: Final = 200  # cells of a map, the hottest
+MOST_REASONS: Final = 20  # why a model could not be asked
+OTHER_REASONS: Final = "other reasons"
 COSTS: Final = frozenset({Measure.RETRY_TEXT, Measure.RETRY_TOKENS})
 
 
@@ -90,10 +92,14 @@ class AttemptRate:
 
 @dataclass(frozen=True, slots=True)
 class AnswerTimes:
-    """Hold how long answers took: how many fell under each limit in seconds, None for longer than all."""
+    """Hold how long answers took: how many fell under each limit in seconds, None for longer than all.
+
+    `each` is how many took so many seconds; empty where some were counted by limits alone.
+    """
 
     buckets: tuple[tuple[int | None, int], ...]
     seconds: int
+    each: tuple[tuple[int, int], ...] = ()
 
     @property
     def answers(self) -> int:
@@ -192,6 +198,14 @@ def read_insights(scope: CountScope, *, is_by_tool: bool = True) -> Insights:
         )
         for one in Decision
     )
+    given = (*buckets, (None, totals[Measure.GUIDANCE_TIME, LONGEST]))
+    each = tuple(
+        (int(label.removeprefix(AT)), amount)
+        for (measure, label), amount in totals.items()
+        if measure == Measure.GUIDANCE_TIME and label.startswith(AT)
+    )
+    is_each = sum(amount for _, amount in each) == sum(amount for _, amount in given)
+    reasons = {label: amount for (measure, label), amount in totals.items() if measure == Measure.API_ERROR}
     return Insights(
         failures=tuple(
             FailurePoint(point.at, point.label, amount)
@@ -200,9 +214,7 @@ def read_insights(scope: CountScope, *, is_by_tool: bool = True) -> Insights:
         ),
         tool_failures=tuple(ToolFailurePoint(*point, amount) for point, amount in sorted(failed.items())),
         attempts=tuple(rate for rate in rates if rate.judged),
-        answer_times=AnswerTimes(
-            (*buckets, (None, totals[Measure.GUIDANCE_TIME, LONGEST])), totals[Measure.GUIDANCE_SECONDS, ""]
-        ),
+        answer_times=AnswerTimes(given, totals[Measure.GUIDANCE_SECONDS, ""], each if is_each else ()),
         decisions=decisions,
         costs=tuple(
             CostPoint(at, points[Point(at, Measure.RETRY_TEXT, "")], points[Point(at, Measure.RETRY_TOKENS, "")])
@@ -210,10 +222,16 @@ def read_insights(scope: CountScope, *, is_by_tool: bool = True) -> Insights:
         ),
         escalations=totals[Measure.ESCALATION, ""],
         outcomes=labels,
-        api_errors={
-            label: amount for (measure, label), amount in sorted(totals.items()) if measure == Measure.API_ERROR
-        },
+        api_errors=_commonest(reasons),
     )
+
+
+def _commonest(amounts: dict[str, int]) -> dict[str, int]:
+    """Keep the commonest by name: agents write them."""
+    ranked = sorted(amounts, key=lambda reason: (reason == OTHER, -amounts[reason], reason))
+    named = {reason: amounts[reason] for reason in sorted(ranked[:MOST_REASONS]) if reason != OTHER}
+    rest = sum(amounts.values()) - sum(named.values())
+    return named | ({OTHER_REASONS: rest} if rest else {})
 
 
 def read_tool_rates(scope: CountScope) -> tuple[ToolRate, ...]:
@@ -227,6 +245,7 @@ def read_heat_map(scope: CountScope) -> tuple[Heat, ...]:
     places: Counter[str] = Counter()
     for detail, amount in read_details(scope).items():
         places[detail.head] += amount if detail.measure == Measure.PLACE else 0
-    hottest = sorted((+places).items(), key=lambda item: (-item[1], item[0]))[:MOST_HEAT]
+    named = (item for item in (+places).items() if not item[0].endswith(OTHER))
+    hottest = sorted(named, key=lambda item: (-item[1], item[0]))[:MOST_HEAT]
     parted = [(label.partition(" "), amount) for label, amount in hottest]
     return tuple(Heat(place, code, amount) for (code, _, place), amount in parted)

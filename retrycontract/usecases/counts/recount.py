@@ -39,6 +39,7 @@ from retrycontract.usecases.counts.keep_count import (
 )
 
 HOURS_KEPT: Final = timedelta(days=4)  # longer times are shown by days
+MENDED: Final = 30  # sums that are made anew in one sweep, where they lost labels
 
 
 def sum_up_counts(*, now: datetime) -> bool:
@@ -58,9 +59,18 @@ def sum_up_counts(*, now: datetime) -> bool:
             due.append((span, span.beginning(first)))
     for span, at in due:
         with write_transaction():  # the counts are read in it: nobody makes them anew meanwhile
-            Summary.objects.write(span, at, Rollup.objects.filter(hour__gte=at, hour__lt=at + span.length).tally())
+            _sum_up(span, at)
             Summary.objects.forget_hours_before(_first_hour(now))
+    if any(span is SummarySpan.HOUR for span, _ in due):  # once an hour: to look for these costs something
+        for old, at in Summary.objects.lossy().values_list("span", "at")[:MENDED]:
+            with write_transaction():
+                Summary.objects.filter(span=old, at=at).delete()
+                _sum_up(SummarySpan(old), at)
     return bool(due)
+
+
+def _sum_up(span: SummarySpan, at: datetime) -> None:
+    Summary.objects.write(span, at, Rollup.objects.filter(hour__gte=at, hour__lt=at + span.length).tally())
 
 
 def sum_up_everything(*, now: datetime) -> None:
@@ -89,6 +99,8 @@ def rebuild_rollups(*, since: datetime, now: datetime, actor: str, door: Door) -
         if amount and count.hour < end:
             by_day[max(SummarySpan.DAY.beginning(count.hour), start)][count] = amount
     at = start
+    with write_transaction():
+        Summary.objects.all().delete()  # of older counts, too: sums that lost labels are made anew from what is there
     while at < end:
         after = min(SummarySpan.DAY.beginning(at) + SummarySpan.DAY.length, end)
         with write_transaction():
