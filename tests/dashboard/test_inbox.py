@@ -146,19 +146,14 @@ def test_a_filter_that_nothing_fits_says_what_is_there_without_it_and_leaves_the
     assert "Take the next" in page
 
 
-def test_a_filter_of_an_empty_queue_says_that_nobody_waits(desk: Client) -> None:
-    page = text_of(desk.get("/?tool=refund"))
-    assert "Nobody waits without them either." in page
-    assert "Take the next" not in page
-    make_blocked()
-    assert "1 call waits without them." in text_of(desk.get("/?tool=refund"))
-
-
-def test_a_poll_hears_of_calls_beyond_a_filter_that_nothing_fits(desk: Client) -> None:
-    seen = re.search(r"seen=(\w+)", desk.get("/?tool=refund").content.decode())
+def test_a_filter_of_an_empty_queue_says_that_nobody_waits_until_a_poll_hears_of_a_call(desk: Client) -> None:
+    page = desk.get("/?tool=refund")
+    assert "Nobody waits without them either." in text_of(page)
+    assert "Take the next" not in text_of(page)
+    seen = re.search(r"seen=(\w+)", page.content.decode())
     assert seen
     make_blocked()
-    assert "1 call waits" in text_of(desk.get(f"/?tool=refund&seen={seen[1]}", headers=HTMX))
+    assert "1 call waits without them." in text_of(desk.get(f"/?tool=refund&seen={seen[1]}", headers=HTMX))
 
 
 def test_the_answered_tab_says_who_how_and_whether_it_worked(desk: Client, mia: User) -> None:
