@@ -142,6 +142,9 @@ FORMS: Final[dict[str, str]] = {
     "LoginForm.username": "a user's name",
     "NewPasswordForm.password1": "a password",
     "NewPasswordForm.password2": "a password",
+    "OwnPasswordForm.old_password": "a password",
+    "OwnPasswordForm.new_password1": "a password",
+    "OwnPasswordForm.new_password2": "a password",
     "NewOperatorForm.password1": "a password",
     "NewOperatorForm.password2": "a password",
     "NewOperatorForm.username": "an operator's name",
@@ -183,6 +186,8 @@ PAGES: Final[dict[str, str]] = {
     "POST beside": "a call beside",
     "POST call": "a call of a group",
     "POST send_fix": OURS,  # compared, and kept nowhere
+    "POST csrfmiddlewaretoken": OURS,  # of which the session keeps a digest
+    "POST decision": OURS,  # compared, and kept nowhere
     "POST code": "a code",
     "POST reason": "a reason to put off",
     "POST step": "a schema that is tried",

@@ -22,7 +22,7 @@ COMMANDS = [
     "gcloud secrets versions access latest --secret=db", "terraform output -raw db_password", "jq -r .password c.json",
     "aws ssm get-parameter --name /db/pw --with-decryption --query Parameter.Value --output text",
     "az keyvault secret show --name db --vault-name v --query value -o tsv", "pulumi config get dbPassword",
-    "npm config get //registry.npmjs.org/:_authToken", "grep DB_PASSWORD .env | cut -d= -f2",
+    "npm config get //npm.example.org/:_authToken", "grep DB_PASSWORD .env | cut -d= -f2",
 ]  # fmt: skip
 CONSOLES = [
     ">>> settings.SECRET_KEY\n'§'", ">>> print(api_key)\n§", "In [3]: os.environ['DB_PASSWORD']\nOut[3]: '§'",

@@ -66,7 +66,7 @@ class OneByOne:
         if not self.errors or len(self.errors) > MAX_ERRORS or not has_at_most(MAX_NODES, self.value):
             return self.errors
         found = {}
-        for at, (spot, proposals) in _options(self.errors, self.value, index, SANITIZER).items():
+        for at, (spot, proposals) in _options(self.errors, self.value, index, SANITIZER, "").items():
             here = self.errors[at].field_path
             mending = [
                 (len(left), order, proposal)

@@ -286,6 +286,7 @@ QUIET = {
     "drain_outbox._begin": "a lease; each try has a row of its own",
     "drain_outbox._drain": "a lease, and the message keeps when it was delivered",
     "log_in.begin_login": "counts, and those that count no more; what follows from the count is told",
+    "log_in.note_success": "failures that count no more; what the password was typed for is told",
     "recount.fold_rollups": "the same counts in fewer rows",
     "recount.sum_up_counts": "the same counts, summed up",
     "repeat_request._begin": "that an answer was begun, until it is there",
