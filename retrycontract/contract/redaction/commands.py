@@ -247,6 +247,8 @@ def one_word(text: str, *, is_first: bool) -> str:
     if word.startswith("-"):
         return word
     folder, slash, name = word.rpartition("/")
+    if is_first and name.endswith(".exe"):
+        name = f"{name[:-4]}    "
     # Packages and folders are often named for a program: `mcp-server-mysql`, `/var/lib/mysql`.
     if slash and not is_first and not folder.endswith("bin") and _COMMAND.match(name):
         folder, slash, name = "", "", word.replace("/", "_")

@@ -257,6 +257,9 @@ def find_below_titles(head: Head, text: str, allowance: Allowance) -> Iterator[S
         mark, literal = judge(find[1]).mark, Literal(find[2].rstrip(ENDS), *find.span(2), quoted=False)
         if not mark or find[2].endswith(":") or not (is_marked or _BUTTON.match(text, end)):
             continue
+        line = text[text.rfind("\n", start, literal.start) + 1 : literal.start]
+        if line.strip(" \t`") == "-" and text[start : start + 80].lstrip()[:1] != "*":
+            continue  # an item of YAML, not the cell below another one of a list
         if is_plainly_secret(find[2], mark) or (
             mark == "PASSWORD" and is_mixed(literal) and (is_quoted or _END_BELOW.match(text, end))
         ):
