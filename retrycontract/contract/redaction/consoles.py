@@ -100,7 +100,8 @@ _FILTERS = re.compile(
 )  # fmt: skip
 _CUT = re.compile(r"\bgrep[ \t]+(?:-\S+[ \t]+)*\\?[\"']?\^?([\w-]+)[=:\\\"'K.*+ \t]*[^|]*\|[ \t]*(?:cut|sed|awk)\b")
 _ELSEWHERE = re.compile(r"(?<![0-9&=<>-])>{1,2}[ \t]*[^\s&=>]")
-_TAIL = re.compile(r"(?:[ \t]*(?:;|&&|\|\||\n)[ \t]*(?:echo|true|exit)?)+\s*\Z")
+# Without a way back: blanks between the signs could be shared out in ever more ways.
+_TAIL = re.compile(r"(?:[ \t]*+(?:;|&&|\|\||\n)[ \t]*+(?:echo|true|exit)?)++\s*\Z")
 _PART = re.compile(r"&&|;|\n|(?<!\|)\|\|(?!\|)")
 _WRAPPED = re.compile(
     r"\A\s*(?:return|await|puts|pp?|print|po|echo|frame variable|display|inspect|x/s|output|call|var_dump|print_r|repr"

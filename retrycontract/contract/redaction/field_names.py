@@ -282,7 +282,7 @@ def judge(name: str) -> NameVerdict:
 
 
 _OF_FORM = re.compile(
-    r"(?i)(?:[_.-]?(?:field|input|box|text|txt|textbox|edittext|element|elem|locator|control|entry|ctrl))+\Z"
+    r"(?i)(?:[_.-]?(?:field|input|box|edittext|text|txt|element|elem|locator|control|entry|ctrl))++\Z"
 )
 
 
