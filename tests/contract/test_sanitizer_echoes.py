@@ -27,6 +27,7 @@ VALUES: tuple[Any, ...] = (
     {"lines": ["login failed for §", {"deep": [["§"]]}], "db_password": "§"},
     {"note": "try § again", "config": "password: §"},
     ["--password", "§", "curl -d §"],
+    {"password": "§", "by value": {"§": 1, "and §": [2, "§"]}},
 )
 # JSON in a string is read as the value that it is, too: what its neighbours tell stands there without a name.
 TOLD_AS_VALUES = (

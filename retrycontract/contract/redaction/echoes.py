@@ -67,7 +67,7 @@ class Echoes:
         return self._pattern
 
     def hide_in(self, value: Any, settle: Callable[[str], str]) -> Any:
-        """Redact them in the strings of a value that was made anew, in its place; `settle` looks at these again."""
+        """Redact them in the strings and names of a value that was made anew; `settle` looks at such strings again."""
         if not self._marks:
             return value
         if type(value) is str:
@@ -76,11 +76,18 @@ class Echoes:
         while pending:
             item = pending.pop()
             if type(item) is Cut:
-                item.entries = [(name, self._settled(child, settle, pending)) for name, child in item.entries]
-            elif type(item) in (dict, list):
-                for place, child in [*(item.items() if type(item) is dict else enumerate(item))]:
-                    if type(child) not in NUMBERS:
-                        item[place] = self._settled(child, settle, pending)
+                item.entries = [
+                    (self.hidden_in(name), self._settled(child, settle, pending)) for name, child in item.entries
+                ]
+            elif type(item) is dict:
+                members = [
+                    (self.hidden_in(name), self._settled(child, settle, pending)) for name, child in item.items()
+                ]
+                item.clear()
+                for name, child in members:
+                    item[f"{name} ({len(item)})" if name in item else name] = child
+            elif type(item) is list:
+                item[:] = [child if type(child) in NUMBERS else self._settled(child, settle, pending) for child in item]
         return value
 
     def _settled(self, child: Any, settle: Callable[[str], str], pending: list[Any]) -> Any:
