@@ -22,6 +22,8 @@ _FIRST = r"\\(?<!\\\\)\\*"
 _ESCAPES = re.compile(ESCAPE.replace(r"|\\+", f"|{_FIRST}"))
 PARTED = re.compile(f"({_ESCAPES.pattern})")
 _BACKSLASHES, LONGEST_ESCAPE = re.compile(r"\\*"), 12  # of one without such a run: four bytes of a URL
+# No escape holds such a character, so that a text can be cut before it.
+_NO_ESCAPE, A_PIECE = re.compile(r"[^%\\&;#0-9A-Za-z{}\"'/]"), 1_000
 _SIGNS = "%\\&"  # each begins with one of these
 # To search for a sign takes a twentieth of what Python takes to search for the pattern. Where more than one in so many
 # characters is a sign that begins no escape, RE2 searches for it; where there are more escapes, Python parts the text.
@@ -92,6 +94,15 @@ def parted(text: str) -> list[str]:
         parts += (text[end : found[0]], text[slice(*found)])
         end = found[1]
     return [*parts, *PARTED.split(text[end:])]
+
+
+def cut_apart(text: str) -> list[str]:
+    """Cut a long text where no escape can stand: the way back is then sought in the pieces that hold something."""
+    pieces, begin = list[str](), 0
+    while cut := _NO_ESCAPE.search(text, begin + A_PIECE):
+        pieces.append(text[begin : cut.start()])
+        begin = cut.start()
+    return [*pieces, text[begin:]]
 
 
 # What an escape or a mark has to do with stands within so many characters; APART keeps two such places apart: no value

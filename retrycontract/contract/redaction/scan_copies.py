@@ -10,12 +10,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import chain, compress, count, islice
+from itertools import accumulate, chain, compress, count, islice
 from operator import not_
 from typing import Final
 
 from retrycontract.contract.redaction.allowance import SecretSpan
-from retrycontract.contract.redaction.escapes import PARTED, parted
+from retrycontract.contract.redaction.escapes import PARTED, cut_apart, parted
 from retrycontract.contract.redaction.foreign import FORMS
 
 # Stands for a character without an ASCII form; the text's own controls are left out of a copy.
@@ -288,6 +288,12 @@ def decoded_copy(text: str) -> DecodedCopy | None:
     """Decode the escapes of an ASCII text, or give None where there are none."""
     if "%" not in text and "\\" not in text and "&" not in text:
         return None
+    pieces = cut_apart(text) if len(text) > LONG else [text]
+    decoded = [*map(_decoded_whole, pieces)]
+    return None if decoded == pieces else _copied(pieces, decoded, PARTED, _decoded)
+
+
+def _decoded_whole(text: str) -> str:
     # Before a quote each backslash of a run goes, so that most need not be taken apart where there are many.
     is_dense = text.count("\\") * CHARACTERS_A_BACKSLASH > len(text)
     times = 1 if "\\\\" not in text else MOST_BACKSLASHES if is_dense else 0
@@ -300,8 +306,7 @@ def decoded_copy(text: str) -> DecodedCopy | None:
     # Taken apart and joined: a function that the pattern calls for each escape takes twice as long.
     parts = parted(plain)
     parts[1::2] = map(_decoded, parts[1::2])
-    decoded = "".join(parts)
-    return None if decoded == text else _copied(text, decoded, PARTED, _decoded)
+    return "".join(parts)
 
 
 def undone_pattern(text: str) -> DecodedCopy | None:
@@ -314,7 +319,7 @@ def undone_pattern(text: str) -> DecodedCopy | None:
     parts = _IN_PATTERNS.split(text)
     parts[1::2] = map(_undone, parts[1::2])
     undone = "".join(parts)
-    return None if undone == text else _copied(text, undone, _IN_PATTERNS, _undone)
+    return None if undone == text else _copied([text], [undone], _IN_PATTERNS, _undone)
 
 
 def _undone(piece: str) -> str:
@@ -335,27 +340,32 @@ def _undone(piece: str) -> str:
     )
 
 
-def _copied(text: str, decoded: str, parted: re.Pattern[str], decode: Callable[[str], str]) -> DecodedCopy:
-    """Keep the way back to a text of which parts were decoded."""
-    folded = folded_copy(decoded)
+def _copied(
+    pieces: list[str], decoded: list[str], parted: re.Pattern[str], decode: Callable[[str], str]
+) -> DecodedCopy:
+    """Keep the way back to a text of which parts were decoded, piece by piece."""
+    folded = folded_copy("".join(decoded))
+    begins, ends = ([0, *accumulate(map(len, each))] for each in (pieces, decoded))
 
     @cache
-    def steps() -> tuple[list[int], list[int]]:
-        """Say where each decoded character ends in the decoded text, and how much longer the original is by then."""
-        ends, shifts, shift = [], [], 0
-        parts, end = parted.split(text), 0
+    def steps(number: int) -> tuple[list[int], list[int]]:
+        """Say where in a piece each decoded character ends, and how much longer the original is by then."""
+        places, shifts, shift = [], [], 0
+        parts, end = parted.split(pieces[number]), 0
         for before, escape in zip(parts[::2], parts[1::2], strict=False):
             length = len(decode(escape))
             end += len(before) + len(escape)
             shift += len(escape) - length
-            ends.append(end - shift)
+            places.append(end - shift)
             shifts.append(shift)
-        return ends, shifts
+        return places, shifts
 
     def moved(place: int) -> int:
-        ends, shifts = steps()
-        found = bisect_right(ends, place)
-        return place + (shifts[found - 1] if found else 0)
+        number = min(bisect_right(ends, place), len(decoded)) - 1
+        within = place - ends[number]
+        places, shifts = steps(number)
+        found = bisect_right(places, within)
+        return begins[number] + within + (shifts[found - 1] if found else 0)
 
     def original(span: SecretSpan) -> SecretSpan:
         inner = folded.original(span)
