@@ -200,8 +200,9 @@ def test_a_secret_in_a_file_or_a_command_line_is_redacted(text: str) -> None:
     assert SECRET not in SANITIZER.preview({"command": text})
 
 
-def test_the_type_before_a_secret_stays() -> None:
+def test_what_stands_before_a_secret_stays() -> None:
     text = f'let password: Option<&str> = Some("{SECRET}");\nexpect {{ "password:" {{ send "{SECRET}\\r" }} }}'
+    text = f'{text}\nkeyring.set_password("system", "username", "{SECRET}")'
     assert SANITIZER.redact_text(text) == text.replace(SECRET, "[REDACTED: PASSWORD]")
 
 

@@ -251,7 +251,8 @@ HARMLESS = [
     "headers['Proxy-Authorization'] = `Basic ${Buffer.from(auth).toString('base64')}`;",
     'register(self, name="session")\n\n    @classmethod', "# login / password\nlogin_i = (0 if x else 1)",
     "Value(name='COOKIE', index=1, number=1)", 'TOKEN = re.compile(r"^[!#$%&\'*+.^_`|~0-9A-Za-z]+$")',
-    'if not is_of(kind="string", format_token=inferred):',
+    'if not is_of(kind="string", format_token=inferred):', 'keyring.get_password("system", "username")',
+    "'PostgresDsn': (__spec__.parent, '.networks'),\n'Secret': (__spec__.parent, '.types'),",
     # Libraries, targets of makefiles, dumps.
     "io.jsonwebtoken:jjwt-api:jar:0.11.5:compile", "com.google.auth:google-auth-library-oauth2-http:1.19.0",
     "androidx.credentials:credentials:1.3.0", "implementation 'com.auth0:java-jwt:4.4.0'",

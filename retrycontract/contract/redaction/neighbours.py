@@ -70,6 +70,7 @@ MOST_LEAVES, MOST_OUTER, NEAR = 2_000, 3, 400
 DEEPEST = 40
 _BRACE = re.compile(r"[{}]")
 _PART = re.compile(r"[\s,]+|[\"'`]|[{}\[\]()]|=>|[:=]|[^\s\"'`{}\[\]():=,]+")
+_MODULE = re.compile(r"\.{1,2}[a-z_][a-z0-9_]*(?:\.[a-z_]+)*")  # as a package lists what it imports late
 _COLOUR = re.compile(r"#[0-9A-Fa-f]{3,8}")
 _ANSWER = re.compile(rf"(?i)(?<!\\)[\"'](?:{'|'.join(sorted(ANSWERS))})[\"']\s{{0,8}}:")
 _MEMBER = re.compile(rf"[\"'](\w+){_COLON}")
@@ -168,6 +169,8 @@ def _held(written: _Written, outer: NameVerdict, *, is_data: bool) -> Iterator[S
             verdict = NameVerdict(mark, own.weak, own.public, own.descriptor, own.identifier)
         if isinstance(entry, _Written):
             yield from _held(entry, verdict, is_data=is_data)
+        elif written.opener == "(" and _MODULE.fullmatch(entry.text):
+            continue
         elif verdict.mark and _is_secret(entry, verdict.mark, is_data=is_data):
             yield SecretSpan(entry.start, entry.end, verdict.mark)
 

@@ -55,6 +55,7 @@ _TYPING = word_set(
 )
 # What is done to any text, and what a test says when it has passed.
 _OF_TEXTS = word_set("encode decode split join strip lstrip rstrip")
+_GOES_ON = re.compile(r"[\"'`]\s*,\s*[\"'`]?\Z")
 _MIXED = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9!@#$%^&*+]*[0-9!@#$%^&*+])")
 _PART = Head(
     rf"(?i)[;\t ]name=[\"']?({SECRET_NAME})[\"']?(?:;[^\n]*)?[ \t\r]*\n(?:[A-Za-z-]+:[^\n]*\n){{0,4}}"
@@ -79,12 +80,16 @@ def find_arguments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         literal = read_literal(text, find.span(3)[0])
         if find[2] == "{" and literal and text[literal.end + 1 : literal.end + 2] != "}":
             continue
-        method = split_words(find[1].rpartition(".")[2])[:1]
-        if literal and text.startswith(")", literal.end + 1) and not _READING.isdisjoint(method):
+        method = split_words(find[1].rpartition(".")[2])
+        # Behind a mere `get` the second one is what stands in for a secret; `get_password` takes names alone.
+        is_only = literal and text.startswith(")", literal.end + 1)
+        if not _READING.isdisjoint(method[:1]) and (is_only or len(method) > 1):
             continue
         if literal and verdict.mark and words and words[0] not in _ASKING and words[-1] not in _OF_TEXTS:
             # Behind a service and a user, or an address: `keyring.set_password("service", "user", "value")`.
             listed = [*read_list(text, find.span(3)[0])] if verdict.mark == "PASSWORD" else []
+            if listed and _GOES_ON.match(text, listed[-1].end):  # the secret has gone before
+                continue
             is_verb = find[1].casefold() in ("pass", "passes", "passed") and " " in literal.text
             for argument in listed[-1:] if len(listed) > 2 else [literal, *listed[1:]]:
                 is_set = words[0] in ("set", "with") and is_tied(argument, verdict.mark)
