@@ -252,6 +252,9 @@ HARMLESS = [
     'register(self, name="session")\n\n    @classmethod', "# login / password\nlogin_i = (0 if x else 1)",
     "Value(name='COOKIE', index=1, number=1)", 'TOKEN = re.compile(r"^[!#$%&\'*+.^_`|~0-9A-Za-z]+$")',
     'if not is_of(kind="string", format_token=inferred):', 'keyring.get_password("system", "username")',
+    '"client_secret": "clientSecret"', "'secret_namespace': 'secretNamespace',", "help_password: _StrOrPromise",
+    "'PROXY', 'PROXYUSERPWD', 'RANDOM_FILE', 'RANGE'", "'URL-ENCODE',\n 'URL-PASSWORD',\n 'URL-USERID',",
+    "nvidia/cu13/include/nvtx3/nvToolsExtSync.h,sha256=abc\nnvidia/cu13/include/nvtx3/nvToolsExtSync",
     "'PostgresDsn': (__spec__.parent, '.networks'),\n'Secret': (__spec__.parent, '.types'),",
     # Libraries, targets of makefiles, dumps.
     "io.jsonwebtoken:jjwt-api:jar:0.11.5:compile", "com.google.auth:google-auth-library-oauth2-http:1.19.0",

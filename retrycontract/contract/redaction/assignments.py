@@ -380,9 +380,9 @@ def _between_quotes(text: str, find: Found, literal: Literal, mark: str | None) 
     name, closers = find[1], find[2]
     if _NAMES_NEXT.match(text, literal.end):
         return False
-    family = f"{name.partition('_')[0]}_"
-    if literal.text.startswith(family) and name.isupper() and literal.text.isupper() and literal.text.isidentifier():
-        return False  # `"DB_PASSWORD", "DB_HOST"`
+    is_constant = name.isupper() and literal.text.isupper() and literal.text.replace("-", "_").isidentifier()
+    if is_constant and (literal.text.startswith(f"{name.partition('_')[0]}_") or not literal.text.isalnum()):
+        return False  # `"DB_PASSWORD", "DB_HOST"`, `"URL-PASSWORD", "URL-USERID"`
     if is_secret_name(literal.text) and is_spelt(literal.text):  # `"old_password", "new_password1"`
         return False
     if not literal.quoted or closers.strip() not in QUOTES_BEFORE_COMMA + SELECTED:

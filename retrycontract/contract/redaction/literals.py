@@ -60,7 +60,7 @@ _ADDRESS = WholePattern(r"[a-z][a-z0-9+.-]*://[^@;?&]*")
 _OF_VERSION = WholePattern(r"[a-z]+(?:[-_.][a-z]+)*[-.][0-9]{1,2}(?:\.[0-9]{1,3})*")
 _VERSION = WholePattern(r"[~^<>=!v]{0,3}[0-9]+(?:\.[0-9x*]+){2,}(?:[-+.]?(?:a|b|rc|alpha|beta|dev|post)[-.]?[0-9]*)?")
 _TYPE_NAME = WholePattern(
-    r"(?:[A-Z][a-z]*[0-9]*){0,8}(?:Token|Str|Bytes|Key|Session|Secret|Buffer|Type|Mgr|Manager|Hasher)"
+    r"(?:[A-Z][a-z]*[0-9]*){0,8}(?:Token|Str|Bytes|Key|Session|Secret|Buffer|Type|Mgr|Manager|Hasher)|_[A-Z][A-Za-z]*"
 )
 _TWO_WORDS = WholePattern(r"[A-Za-z]+(?:\.[A-Za-z]+){1,3}[0-9]{1,6}|[A-Z][a-z]+[0-9]+(?:\.[A-Z][a-z]+[0-9]*)+")
 _CAPITAL_LAST = WholePattern(r"[A-Za-z]+\.[A-Z][a-z]+[0-9]{1,6}")
@@ -287,6 +287,8 @@ def _only_names(literal: Literal, mark: str, beside: Assignment) -> bool:
     if has_digit(text):
         return False
     said, name = set(split_words(text)), set(split_words(beside.name))
+    if said == name and len(name) > 1:  # in the spelling of another language: `"client_secret": "clientSecret"`
+        return True
     if text[:2] in ("X-", "x-") and is_secret_name(text):
         return True
     # `RESET_PASSWORD = "auth/resetPassword"`, `API_KEY_HEADER = "X-API-Key"`

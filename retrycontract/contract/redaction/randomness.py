@@ -224,6 +224,9 @@ def find_any_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSp
             yield SecretSpan(start, end, "RANDOM_TOKEN")
 
 
+_FOLDER = re.compile("[a-z]{5,}")
+
+
 def find_aws_secrets(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find secret keys of AWS; one without either sign is as good as any random identifier."""
     if "/" not in text and "+" not in text:
@@ -232,6 +235,8 @@ def find_aws_secrets(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         token = find[1]
         run = token.replace("/", "").replace("+", "")
         if len(run) == len(token) or run.islower() or run.isupper() or run.isalpha() or run.isdigit():
+            continue
+        if any(map(_FOLDER.fullmatch, token.split("/")[:-1])):
             continue
         if entropy(token) >= LEAST_OF_AWS and looks_random(run, at_least=28) and decode_base64(token) is None:
             allowance.spend(find.span(1)[0])
