@@ -21,7 +21,7 @@ from retrycontract.contract.redaction.calls import (
     names_secret,
 )
 from retrycontract.contract.redaction.consoles import LONGEST_ASKED, SHOWN_WORDS, answers
-from retrycontract.contract.redaction.detectors import Finder, Head
+from retrycontract.contract.redaction.detectors import Finder, Head, compiled
 from retrycontract.contract.redaction.field_names import NAME_WORDS, SECRET_NAME, NameVerdict, judge, split_words
 from retrycontract.contract.redaction.foreign import MARK
 from retrycontract.contract.redaction.literals import Literal, is_quoted_secret
@@ -75,7 +75,7 @@ _COLOUR = re.compile(r"#[0-9A-Fa-f]{3,8}")
 _ANSWER = re.compile(rf"(?i)(?<!\\)[\"'](?:{'|'.join(sorted(ANSWERS))})[\"']\s{{0,8}}:")
 _MEMBER = re.compile(rf"[\"'](\w+){_COLON}")
 _TOOL = re.compile(rf"(?i)[\"'](?:{'|'.join(TOOLS)}){_COLON}[\"'][\w.:-]{{0,60}}?{READING}")
-_MAY_SHOW = re.compile(SHOWN_WORDS, re.IGNORECASE)
+_MAY_SHOW = rf"(?i){SHOWN_WORDS}"
 _CLOSED_LATER = {quote: re.compile(rf"(?<!\\){quote}(?=\s*(?:[,}}\]:]|\Z))") for quote in QUOTES}
 _CLOSED_BY = {"{": "}", "[": "]", "(": ")"}
 
@@ -248,18 +248,25 @@ def _answered(text: str, at: int, openers: list[int], seen: set[int], allowance:
 
 def find_answered_calls(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find what was answered, in a message of its own, to a call that shows a secret."""
-    calls = dict[str, int]()
+    written, may_show = text.encode(), compiled(_MAY_SHOW, captures=False).search
+    calls, marks = dict[str, int](), dict[str, str | None]()
     for find in _IDS.each(text):
-        begin = find.span(1)[0]
-        call = calls.setdefault(find[1], begin)
-        if call == begin or not _MAY_SHOW.search(text, max(call - NEAR, 0), call + NEAR):
+        name, begin = find[1], find.span(1)[0]
+        if (call := calls.setdefault(name, begin)) == begin:
             continue
-        allowance.look(begin)
-        members = _plain(asked) if (asked := _around(text, call)) else None
-        mark = mark_of_call(members) if isinstance(members, dict) else None
-        if mark and (answered := _around(text, begin)):
+        if name not in marks:  # of a stream each line may give the same one
+            is_near = may_show(written, max(call - NEAR, 0), call + NEAR) is not None
+            marks[name] = _mark_of_call_around(text, call, allowance) if is_near else None
+        if (mark := marks[name]) and (answered := _around(text, begin)):
             allowance.spend(begin)
             yield from _in_answer(text, answered, mark)
+
+
+def _mark_of_call_around(text: str, call: int, allowance: Allowance) -> str | None:
+    """Give the mark of the secret that the call shows in which a place is."""
+    allowance.look(call)
+    members = _plain(asked) if (asked := _around(text, call)) else None
+    return mark_of_call(members) if isinstance(members, dict) else None
 
 
 def _around(text: str, at: int) -> _Written | None:

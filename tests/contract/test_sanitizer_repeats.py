@@ -1,0 +1,47 @@
+"""What a text or a value says again and again is looked at once: a call, a line of a certificate, a secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from retrycontract.contract.redaction import neighbours
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+
+SANITIZER = ValueSanitizer()
+
+
+def test_a_stream_whose_lines_give_one_id_stays_as_it_is() -> None:
+    chunk = '{{"id":"chatcmpl-1","usage":{{"prompt_tokens":{0}}},"delta":{{"tool_call_id":"call_9","content":"{0}"}}}}'
+    stream = "\n".join(map(chunk.format, range(5_000)))
+    assert SANITIZER.redact_text(stream) == stream
+
+
+class CountingBraces:
+    """Count the matches that are looked at."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self.pattern, self.looked = pattern, 0
+
+    def finditer(self, *where: Any) -> Iterator[re.Match[str]]:
+        for match in self.pattern.finditer(*where):
+            self.looked += 1
+            yield match
+
+
+def test_a_call_is_read_once_however_many_results_give_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    braces = CountingBraces(neighbours._BRACE)
+    monkeypatch.setattr(neighbours, "_BRACE", braces)
+    call = '{"a": {}}' * 50 + '{"id": "c1", "name": "list_secrets"}\n'
+    results = '{"tool_call_id": "c1", "content": "x"}\n' * 300
+    assert SANITIZER.redact_text(call + results) == call + results
+    assert 0 < braces.looked < 2_000
+
+
+def test_a_result_is_hidden_by_the_first_call_of_its_id() -> None:
+    call = '{"id": "c1", "name": "get_password", "arguments": "{}"}\n'
+    results = '{"tool_call_id": "c1", "content": "S3cretB1rd"}\n' * 3
+    assert SANITIZER.redact_text(call + results).count("[REDACTED: PASSWORD]") == 3
