@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import random
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +15,25 @@ from retrycontract.contract.redaction import neighbours
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 SANITIZER = ValueSanitizer()
+CHOSEN = random.Random(3)
+
+
+def steps(work: Callable[[], object]) -> int:
+    """Count the calls that the work makes the second time, of Python and of C."""
+    work()
+    count = 0
+
+    def step(*_: object) -> None:
+        nonlocal count
+        count += 1
+
+    previous = sys.getprofile()
+    sys.setprofile(step)
+    try:
+        work()
+    finally:
+        sys.setprofile(previous)
+    return count
 
 
 def test_a_stream_whose_lines_give_one_id_stays_as_it_is() -> None:
@@ -45,3 +67,15 @@ def test_a_result_is_hidden_by_the_first_call_of_its_id() -> None:
     call = '{"id": "c1", "name": "get_password", "arguments": "{}"}\n'
     results = '{"tool_call_id": "c1", "content": "S3cretB1rd"}\n' * 3
     assert SANITIZER.redact_text(call + results).count("[REDACTED: PASSWORD]") == 3
+
+
+def certificates(count: int) -> str:
+    """Lines of certificates without the lines around them."""
+    body = b"".join(CHOSEN.randbytes(500) + b"\x06\x03\x55\x04\x03" for _ in range(count))
+    return re.sub("(.{64})", "\\1\n", base64.b64encode(body).decode())
+
+
+def test_the_lines_of_certificates_are_read_once() -> None:
+    text = certificates(200)
+    assert SANITIZER.redact_text(text).count("[REDACTED") < text.count("\n") / 20
+    assert steps(lambda: SANITIZER.redact_text(text)) < 200 * text.count("\n")

@@ -118,28 +118,46 @@ def _cut_off(text: str) -> Iterator[tuple[int, int]]:
         taken = end.end()
 
 
-def is_line_of_certificate(text: str, start: int, end: int) -> bool:
-    """Say whether a stretch fills a line of a certificate whose beginning and end are cut off, as its bytes tell."""
-    lines, at = list[str](), start
-    if text[end : end + 1] not in ("", "\n", "\r"):
-        return False
-    for _ in range(MOST_LINES):  # up to the first line
-        before = text.rfind("\n", max(at - 1 - LONGEST_LINE, 0), at - 1) + 1 if at > 1 else 0
-        if at < 2 or not _LONG_LINE.fullmatch(text[before : at - 1].strip()):
-            break
-        at = before
-    for _ in range(MOST_LINES):
-        behind = text.find("\n", at, at + LONGEST_LINE)
-        line = text[at : behind if behind >= 0 else min(at + LONGEST_LINE, len(text))].strip()
-        if not _LONG_LINE.fullmatch(line):
-            break
-        lines.append(line)
-        if behind < 0:
-            break
-        at = behind + 1
-    written = "".join(lines)
-    decoded = base64.b64decode(written[: len(written) // 4 * 4])
-    return len(lines) > 1 and any(name in decoded for name in _OF_CERTIFICATE)
+class CertificateLines:
+    """Tell the lines of certificates whose beginning and end are cut off, as their bytes tell; each line is read once.
+
+    The lines of a text are to be asked for in their order.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._begin = self._end = 0
+        self._holds_names = False
+
+    def holds(self, start: int, end: int) -> bool:
+        """Say whether a stretch fills such a line."""
+        if self._text[end : end + 1] not in ("", "\n", "\r"):
+            return False
+        if not self._begin <= start < self._end:
+            self._read(start)
+        return self._holds_names
+
+    def _read(self, start: int) -> None:
+        """Read the lines around a place that are like it, as far as they were not read."""
+        text, lines, at = self._text, list[str](), start
+        for _ in range(MOST_LINES - 1):  # up to the first line
+            before = text.rfind("\n", max(at - 1 - LONGEST_LINE, 0), at - 1) + 1 if at > 1 else 0
+            if at < 2 or before < self._end or not _LONG_LINE.fullmatch(text[before : at - 1].strip()):
+                break
+            at = before
+        self._begin = self._end = at
+        for _ in range(MOST_LINES):
+            behind = text.find("\n", at, at + LONGEST_LINE)
+            line = text[at : behind if behind >= 0 else min(at + LONGEST_LINE, len(text))].strip()
+            if not _LONG_LINE.fullmatch(line):
+                break
+            lines.append(line)
+            self._end = at = behind + 1 if behind >= 0 else len(text)
+            if behind < 0:
+                break
+        written = "".join(lines)
+        decoded = base64.b64decode(written[: len(written) // 4 * 4])
+        self._holds_names = len(lines) > 1 and any(name in decoded for name in _OF_CERTIFICATE)
 
 
 def find_manifest_values(text: str, allowance: Allowance) -> Iterator[SecretSpan]:

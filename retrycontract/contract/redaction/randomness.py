@@ -15,7 +15,7 @@ from operator import add
 from string import ascii_lowercase, ascii_uppercase, digits
 
 from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
-from retrycontract.contract.redaction.blocks import is_line_of_certificate
+from retrycontract.contract.redaction.blocks import CertificateLines
 from retrycontract.contract.redaction.detectors import Head
 from retrycontract.contract.redaction.field_names import word_set
 
@@ -188,6 +188,7 @@ _ADDRESS, _LOOK_BACK = re.compile(r"://[^\s\"'<>]*\Z"), 200
 
 def find_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find long random tokens that are no digest, UUID, address, file, public key or encoded text."""
+    certificates = CertificateLines(text)
     for find in _TOKEN.each(text):
         start, end = find.span(0)
         token = text[start:end].strip("=/-_+")
@@ -205,7 +206,7 @@ def find_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             continue
         if not looks_random(token, at_least=24) or _ADDRESS.search(text[max(0, start - _LOOK_BACK) : start]):
             continue
-        if end - start >= LEAST_OF_LINE and is_line_of_certificate(text, start, end):
+        if end - start >= LEAST_OF_LINE and certificates.holds(start, end):
             continue
         if decode_base64(token) is None:
             allowance.spend(start)
