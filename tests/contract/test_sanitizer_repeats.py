@@ -6,6 +6,7 @@ import base64
 import random
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,9 @@ from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 SANITIZER = ValueSanitizer()
 CHOSEN = random.Random(3)
+# A line of a console that repeats how what shows a secret begins, and one as long that begins nothing.
+COMMANDS = ("k secret ", "kubectl secret/ ", "pass a/", "echo secret ", 'secret["a"]')
+HARMLESS = "a word of a long line "
 
 
 def steps(work: Callable[[], object]) -> int:
@@ -34,6 +38,15 @@ def steps(work: Callable[[], object]) -> int:
     finally:
         sys.setprofile(previous)
     return count
+
+
+def seconds(work: Callable[[], object]) -> float:
+    def once() -> float:
+        started = time.process_time()
+        work()
+        return time.process_time() - started
+
+    return min(once() for _ in range(3))
 
 
 def test_a_stream_whose_lines_give_one_id_stays_as_it_is() -> None:
@@ -79,3 +92,13 @@ def test_the_lines_of_certificates_are_read_once() -> None:
     text = certificates(200)
     assert SANITIZER.redact_text(text).count("[REDACTED") < text.count("\n") / 20
     assert steps(lambda: SANITIZER.redact_text(text)) < 200 * text.count("\n")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_line_that_repeats_how_a_command_begins_takes_little_longer_than_another(command: str) -> None:
+    def console(unit: str) -> str:
+        return "".join(f"$ {(unit * 580)[: 580 - number]}\nanswer{number}\n" for number in range(100))
+
+    repeated, harmless = console(command), console(HARMLESS)
+    ordinary = seconds(lambda: SANITIZER.redact_text(harmless))
+    assert seconds(lambda: SANITIZER.redact_text(repeated)) < 20 * ordinary + 0.02

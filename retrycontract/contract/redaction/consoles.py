@@ -41,9 +41,9 @@ def _any(*forms: str) -> str:
     return re.sub(r" ?\.{3}| ", lambda sign: _BETWEEN[sign[0]], "|".join(forms))
 
 
-# Commands that show nothing but a secret.
-_SHOWING = re.compile(
-    _START + "(?:" + _any(
+# By RE2, for a line of them may repeat how each begins. Commands that show nothing but a secret.
+_SHOWING = Head(
+    "(?i)" + _START + "(?:" + _any(
         r"(?:go)?pass (?:show|otp) \S", r"(?:go)?pass [\w.@-]+/[\w.@/-]+\s*$", "lpass show ...--password",
         r"r?bw get (?:password|totp)\b", "rbw get", "op read", "op item get ...(?:password|credential)",
         "keepassxc-cli show ...-a password", r"security find-(?:generic|internet)-password ...-\w*w",
@@ -58,11 +58,11 @@ _SHOWING = re.compile(
         r"...?/dev/u?random\b...\|", r"uuidgen \| (?:sha|md5)", r"composer config (?:--\w+ )*[\w-]*oauth",
         r"config get (?:requirepass|masterauth)\b", r"secrets\.token_\w+\(", r"securerandom\.\w+",
         r"crypto\.randombytes\(", r"getpass(?:\.getpass)?\(",
-    ) + ")", re.IGNORECASE,
+    ) + ")"
 )  # fmt: skip
 # Commands that show what they name.
-_NAMED = re.compile(
-    _START + "(?:" + _any(
+_NAMED = Head(
+    "(?i)" + _START + "(?:" + _any(
         rf"(?:echo|printf|write-(?:output|host)|print) (?:-\w+ )*(?:\\?[\"']%s(?:\\+n)?\\?[\"'] )?{_QUOTE}"
         rf"(?:\$(?:\{{|env:|env\[)?|%)(\w+)[}}\]%]?{_QUOTE}\s*$",
         rf"printenv {_FLAGS}(\w+)\s*$", r"\$env:(\w+)\s*$",
@@ -72,33 +72,32 @@ _NAMED = re.compile(
         r"sops ...--extract ...\[\\?[\"']([\w-]+)\\?[\"']\]",
         r"(?:get|hget|getex|getdel) (?:\S+ )?[\w.:-]*?([\w-]+)\s*$",
         r"select (?:distinct |top 1 )?[\"`\[]?(?:\w+\.)?(\w+)[\"`\]]?(?: as \w+)? from\b",
-    ) + ")", re.IGNORECASE,
+    ) + ")"
 )  # fmt: skip
 # Those that show what may be the name beside a secret as well.
 _CLUSTER = r"\b(?:kubectl|oc|k) ...\bsecrets?[\s/]..."
-_FIELD = re.compile(
+_FIELD = Head(
     _any(
         rf"\bvault ...-field[=\s]{_QUOTE}([\w.-]+)", rf"\bop read .../([\w.-]+){_QUOTE}\s*$",
         rf"{_CLUSTER}\.(?:data|stringData)(?:\.|\[\\?[\"'])((?:\w|-|\\\.)+)",
         rf"{_CLUSTER}index \.data \\?\"([\w.-]+)",
     )
 )  # fmt: skip
-_READING = re.compile(
-    _START + _any(
+_READING = Head(
+    "(?i)" + _START + _any(
         r"(?:cat|bat|less|more|head|tail|type|gc|get-content|strings|nl|gpg2?|age|ansible-vault|sops|sudo|read)"
         rf" (?:(?:decrypt|view|show|-d|--decrypt|--?output|-o|-) )*{_FLAGGED}"
         rf"{_QUOTE}([^\s\"'|;&<>]+){_QUOTE}\s*$"
-    ),
-    re.IGNORECASE,
+    )
 )  # fmt: skip
-_DECRYPTING = re.compile(r"\b(?:gpg2?|age|sops)[ \t][^\n]*?(?:-d|--decrypt)\b|\bansible-vault[ \t]+(?:view|decrypt)\b")
+_DECRYPTING = Head(r"\b(?:gpg2?|age|sops)[ \t][^\n]*?(?:-d|--decrypt)\b|\bansible-vault[ \t]+(?:view|decrypt)\b")
 # Behind a pipe, what leaves a secret as it is; and what goes elsewhere.
 _FILTERS = re.compile(
     r"(?:base64|basenc|tr|head|tail|xargs|cat|cut|sed|awk|rev|fold|openssl[ \t]+(?:base64|enc)|python3?|perl|out-string"
     r"|convertfrom-json|select(?:-object|-string)?|[jy]q|sha\d+sum|md5sum|gunzip|decode|grep[ \t]+-\w*[oP])\b",
     re.IGNORECASE,
 )  # fmt: skip
-_CUT = re.compile(r"\bgrep[ \t]+(?:-\S+[ \t]+)*\\?[\"']?\^?([\w-]+)[=:\\\"'K.*+ \t]*[^|]*\|[ \t]*(?:cut|sed|awk)\b")
+_CUT = Head(r"\bgrep[ \t]+(?:-\S+[ \t]+)*\\?[\"']?\^?([\w-]+)[=:\\\"'K.*+ \t]*[^|]*\|[ \t]*(?:cut|sed|awk)\b")
 _ELSEWHERE = re.compile(r"(?<![0-9&=<>-])>{1,2}[ \t]*[^\s&=>]")
 # Without a way back: blanks between the signs could be shared out in ever more ways.
 _TAIL = re.compile(r"(?:[ \t]*+(?:;|&&|\|\||\n)[ \t]*+(?:echo|true|exit)?)++\s*\Z")
@@ -114,7 +113,7 @@ _PARTS = (
 )
 _CHAIN = re.compile(rf"[$@]{{0,2}}(?:[A-Za-z_]\w*!?)(?:{_PARTS})*")
 _WORD = re.compile(r"[A-Za-z_][\w-]*(?:[./][\w-]+)*")
-_FURTHER = re.compile(r",[^()]*(?=\))")
+_FURTHER = re.compile(r",[^()]*+(?=\))")
 # What only gives the value of what stands before it.
 _NEUTRAL = word_set(
     "get_secret_value getsecretvalue decode encode strip trim reveal expose_secret unwrap to_s to_str tostring "
@@ -137,21 +136,21 @@ def _shown_by_command(asked: str) -> str | None:
     first, *filters = re.split(r"(?<!\|)\|(?!\|)", asked)
     if any(not _FILTERS.match(each.strip()) for each in filters):
         return None
-    if filters and (cut := _CUT.search(f"{first}|{filters[0]}")):
+    if filters and (cut := _CUT.first(f"{first}|{filters[0]}")):
         mark = judge(cut[1]).mark
         return mark if mark in _MARKS else None
     last = asked if "--extract" in asked else _PART.split(asked)[-1]
-    named = _NAMED.search(last.rstrip("\"')} ")) or _NAMED.search(last)
-    if named and (mark := judge(next(filter(None, named.groups()))).mark) in _MARKS:
+    named = _NAMED.first(last.rstrip("\"')} ")) or _NAMED.first(last)
+    if named and (mark := judge(named.told).mark) in _MARKS:
         return mark
-    if field := _FIELD.search(last):
-        name = next(filter(None, field.groups())).replace("\\.", ".")
+    if field := _FIELD.first(last):
+        name = field.told.replace("\\.", ".")
         mark = judge(name).mark
         return mark if mark in _MARKS else None if not _OTHERS.isdisjoint(split_words(name)) else "SECRET"
-    if _SHOWING.search(last):
+    if _SHOWING.first(last):
         return "SECRET"
-    file = _READING.search(_PART.split(first)[-1].rstrip("\"')"))
-    return mark_of_file(file[1], decrypted=bool(_DECRYPTING.search(first))) if file else None
+    file = _READING.first(_PART.split(first)[-1].rstrip("\"')"))
+    return mark_of_file(file[1], decrypted=bool(_DECRYPTING.first(first))) if file else None
 
 
 def mark_of_file(path: str, *, decrypted: bool = False) -> str | None:

@@ -72,6 +72,11 @@ class Find:
         start, end = self.match.span(group)
         return start, end
 
+    @property
+    def told(self) -> str:
+        """Give the first group that took part."""
+        return next(filter(None, (self[group] for group in range(1, self.match.re.groups + 1))), "")
+
 
 @dataclass(slots=True)
 class MatchPlace:
@@ -167,6 +172,11 @@ class Head:
         these alone: for a counter between RE2 takes many states behind whatever may begin a match.
         """
         self.pattern, self._common, self._reach, self._ending = pattern, common, reach, ending
+
+    def first(self, text: str) -> Find | None:
+        """Give the first match in an ASCII text."""
+        match = compiled(self.pattern).search(text.encode())
+        return Find(text, match) if match else None
 
     def each(self, text: str, allowance: Allowance | None = None) -> Iterator[Find]:
         """Give every match in an ASCII text, however many there are."""
