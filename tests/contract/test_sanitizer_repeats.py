@@ -102,3 +102,10 @@ def test_a_line_that_repeats_how_a_command_begins_takes_little_longer_than_anoth
     repeated, harmless = console(command), console(HARMLESS)
     ordinary = seconds(lambda: SANITIZER.redact_text(harmless))
     assert seconds(lambda: SANITIZER.redact_text(repeated)) < 20 * ordinary + 0.02
+
+
+def test_a_preview_asks_no_call_that_it_does_not_show() -> None:
+    calls = [{"id": f"c{at}", "name": "get_password", "arguments": {"of": at}} for at in range(2_000)]
+    value = [*calls, {"tool_call_id": "c7", "content": "S3cretB1rd"}]
+    assert "S3cretB1rd" not in SANITIZER.preview(value)
+    assert steps(lambda: SANITIZER.preview(value)) < 100 * len(calls)

@@ -53,6 +53,7 @@ _GIVEN_SPELLINGS = frozenset(spelling for name in ANSWERS for spelling in spelli
 }  # fmt: skip
 READING = r"(?:get|read|fetch|show|print|cat|open|view|look_?up|env|vault|secret|load|reveal)"
 _READING = re.compile(READING, re.IGNORECASE)
+_PLAIN = frozenset({str, int, float, bool, type(None)})  # what holds no others
 DEEPEST, MOST_WORDS, LONGEST_WRITTEN = 5, 30, 4_000
 
 
@@ -157,23 +158,32 @@ class Calls:
 
     def __init__(self, root: Any) -> None:
         self._root = root
+        self._marks = dict[Any, str | None]()
 
     @cached_property
-    def _marks(self) -> dict[Any, str]:
-        marks, pending, seen = dict[Any, str](), [self._root], set[int]()
+    def _asking(self) -> dict[Any, list[dict[Any, Any]]]:
+        """Give the objects of each id that may ask for something."""
+        asking, pending, seen = dict[Any, list[dict[Any, Any]]](), [self._root], set[int]()
         while pending:
             item = pending.pop()
             if id(item) in seen or not issubclass(type(item), (dict, list, tuple)):
                 continue
             seen.add(id(item))
-            if issubclass(type(item), dict):
-                pending.extend(dict.values(item))
-                ids = [dict.get(item, name) for name in _IDENTIFYING if name in item]
-                if ids and (mark := mark_of_call(item)):
-                    marks.update((each, mark) for each in ids if type(each) in (str, int))
-            else:
-                pending.extend(items_of(item))
-        return marks
+            if not issubclass(type(item), dict):
+                pending.extend(each for each in items_of(item) if type(each) not in _PLAIN)
+                continue
+            pending.extend(each for each in dict.values(item) if type(each) not in _PLAIN)
+            if not ASKING.isdisjoint(dict.keys(item)):
+                for each in (dict.get(item, name) for name in _IDENTIFYING.intersection(dict.keys(item))):
+                    if type(each) in (str, int):
+                        asking.setdefault(each, []).append(item)
+        return asking
+
+    def _mark(self, of: Any) -> str | None:
+        if of not in self._marks:
+            told = (mark for call in reversed(self._asking.get(of, ())) if (mark := mark_of_call(call)))
+            self._marks[of] = next(told, None)
+        return self._marks[of]
 
     def answering(self, members: dict[Any, Any]) -> dict[Any, str]:
         """Give the keys of an object that hold what a call shows, its own or that of the id it gives."""
@@ -185,6 +195,6 @@ class Calls:
             return found
         for name in _IDENTIFYING:
             each = dict.get(members, name)
-            if type(each) in (str, int) and (mark := self._marks.get(each)):
+            if type(each) in (str, int) and (mark := self._mark(each)):
                 return {key: mark for key in dict.keys(members) if type(key) is str and is_answer_name(key)}
         return {}
