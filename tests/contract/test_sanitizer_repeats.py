@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import base64
+import json
 import random
 import re
 import sys
 import time
 from collections.abc import Callable, Iterator
+from string import ascii_letters, digits
 from typing import Any
 
 import pytest
 
 from retrycontract.contract.redaction import neighbours
+from retrycontract.contract.redaction.echoes import Echoes
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.scanner import BALANCED
 
 SANITIZER = ValueSanitizer()
 CHOSEN = random.Random(3)
 # A line of a console that repeats how what shows a secret begins, and one as long that begins nothing.
 COMMANDS = ("k secret ", "kubectl secret/ ", "pass a/", "echo secret ", 'secret["a"]')
 HARMLESS = "a word of a long line "
+
+
+def word(length: int) -> str:
+    return "".join(CHOSEN.choices(ascii_letters + digits, k=length))
 
 
 def steps(work: Callable[[], object]) -> int:
@@ -102,6 +110,51 @@ def test_a_line_that_repeats_how_a_command_begins_takes_little_longer_than_anoth
     repeated, harmless = console(command), console(HARMLESS)
     ordinary = seconds(lambda: SANITIZER.redact_text(harmless))
     assert seconds(lambda: SANITIZER.redact_text(repeated)) < 20 * ordinary + 0.02
+
+
+def test_many_long_secrets_are_sought_as_fast_as_short_ones() -> None:
+    def echoes(length: int) -> Echoes:
+        found = Echoes()
+        for _ in range(1_000):
+            found.add(word(length), "TOKEN")
+        return found
+
+    text, short, long = "ordinary words and lines of a text, in Any 0rder\n" * 4_000, echoes(12), echoes(190)
+    assert seconds(lambda: long.hidden_in(text)) < 8 * seconds(lambda: short.hidden_in(text)) + 0.02
+
+
+@pytest.mark.parametrize("secret", ["Abc123def", "Abc123d", "Abc123defGhi"])
+def test_of_secrets_that_begin_alike_the_longest_is_taken(secret: str) -> None:
+    echoes = Echoes()
+    for each in ("Abc123d", "Abc123defGhi", "Abc123def", *(word(12) for _ in range(20))):
+        echoes.add(each, "TOKEN")
+    assert echoes.hidden_in(f"it was {secret} again") == "it was [REDACTED: TOKEN] again"
+
+
+def test_strings_that_open_a_bracket_take_no_longer_than_others_where_each_holds_a_secret() -> None:
+    plain = [f"x token={word(20)}" for _ in range(1_000)]
+    opened = [f"[{each}" for each in plain]
+    assert seconds(lambda: SANITIZER.redact(opened)) < 2 * seconds(lambda: SANITIZER.redact(plain))
+
+
+def test_strings_that_repeat_a_secret_take_little_longer_than_others() -> None:
+    def value(told: str) -> Any:
+        return {"password": "Tr0ub4dor9x", "items": [f"item {at} word{at} has {told} inside" for at in range(500)]}
+
+    assert SANITIZER.redact(value("Tr0ub4dor9x"))["items"][7] == "item 7 word7 has [REDACTED: PASSWORD] inside"
+
+    def redacted(told: str) -> Any:
+        BALANCED._harmless.clear()  # what was seen before takes few steps
+        return SANITIZER.redact(value(told))
+
+    assert steps(lambda: redacted("Tr0ub4dor9x")) < 2.5 * steps(lambda: redacted("Trombone9x"))
+
+
+def test_what_a_repeated_secret_hid_is_found_behind_its_mark() -> None:
+    value = {"password": "Tr0ub4dor9x", "items": [f"pwd=Tr0ub4dor9x {at} mysql -psecret{at}B1rd" for at in range(30)]}
+    redacted = SANITIZER.redact(value)
+    assert SANITIZER.redact(redacted) == redacted
+    assert "B1rd" not in json.dumps(redacted)
 
 
 def test_a_preview_asks_no_call_that_it_does_not_show() -> None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import re2
 
 from retrycontract.contract.redaction.detectors import mixed, uncaptured
 from retrycontract.contract.redaction.field_names import is_secret_name
-from retrycontract.contract.redaction.foreign import MARK, NUMBERS, is_mark
+from retrycontract.contract.redaction.foreign import MARK, is_mark
 from retrycontract.contract.redaction.literals import Literal
 from retrycontract.contract.redaction.previews import Cut
 
 # A word or a number stands in other places by chance. Behind so many secrets no more are looked for elsewhere.
 SHORTEST, LONGEST, MOST = 6, 200, 1_000
+MEMORY = 64 << 20  # bytes; with less RE2 takes a slower automaton for a thousand long ones
+FEW = 8  # secrets that are looked for one by one
 # What code and documents call things, such as `test-3.8` or `base64_encoded_hash`.
 _IDENTIFIER = re.compile(r"[_./:-]*[A-Za-z0-9]+(?:[_./:-]+[A-Za-z0-9]+)+:?")
 _ESCAPES = frozenset({rb"\n", rb"\r", rb"\t"})
@@ -49,6 +51,9 @@ class Echoes:
         """Redact those that stand in a text as words of their own; the same text where none does."""
         if not self._marks or len(text) < SHORTEST:
             return text
+        # Most texts hold none, and of a few it is told at once.
+        if len(self._marks) <= FEW and not any(secret in text for secret in self._marks):
+            return text
         written = text.encode("utf-8", "surrogatepass")
         pieces, done = list[bytes](), 0
         for match in self._compiled().finditer(written):
@@ -62,39 +67,43 @@ class Echoes:
 
     def _compiled(self) -> Any:
         if self._pattern is None:
-            longest_first = sorted(map(str.encode, self._marks), key=len, reverse=True)
-            self._pattern = re2.compile(b"|".join(map(re2.escape, longest_first)), uncaptured())
+            # The longer of two that begin alike comes first; in this order RE2 joins what they begin with.
+            longest_first, options = sorted(map(str.encode, self._marks), reverse=True), uncaptured()
+            options.max_mem = MEMORY
+            self._pattern = re2.compile(b"|".join(map(re2.escape, longest_first)), options)
         return self._pattern
 
-    def hide_in(self, value: Any, settle: Callable[[str], str]) -> Any:
+    def hide_in(self, value: Any, settle: Callable[[Collection[str]], dict[str, str]]) -> Any:
         """Redact them in the strings and names of a value that was made anew; `settle` looks at such strings again."""
         if not self._marks:
             return value
         if type(value) is str:
             return self.hidden_in(value)
-        pending = [value]
+        pending, changed = [value], list[tuple[Any, Any, str]]()
         while pending:
             item = pending.pop()
             if type(item) is Cut:
-                item.entries = [
-                    (self.hidden_in(name), self._settled(child, settle, pending)) for name, child in item.entries
-                ]
+                names, item = [self.hidden_in(name) for name, _ in item.entries], item.entries
+                item[:] = zip(names, (child for _, child in item), strict=True)
+                members: Iterable[tuple[Any, Any]] = ((at, child) for at, (_, child) in enumerate(item))
             elif type(item) is dict:
-                members = [
-                    (self.hidden_in(name), self._settled(child, settle, pending)) for name, child in item.items()
-                ]
+                named = [(self.hidden_in(name), child) for name, child in item.items()]
                 item.clear()
-                for name, child in members:
+                for name, child in named:
                     item[f"{name} ({len(item)})" if name in item else name] = child
-            elif type(item) is list:
-                item[:] = [child if type(child) in NUMBERS else self._settled(child, settle, pending) for child in item]
+                members = item.items()
+            else:
+                members = enumerate(item)
+            for at, child in members:
+                if type(child) is str:
+                    if (shown := self.hidden_in(child)) is not child:
+                        changed.append((item, at, shown))
+                elif type(child) in (list, dict, Cut):
+                    pending.append(child)
+        settled = settle({shown: None for _, _, shown in changed}) if changed else {}
+        for item, at, shown in changed:
+            item[at] = (item[at][0], settled[shown]) if type(item[at]) is tuple else settled[shown]
         return value
-
-    def _settled(self, child: Any, settle: Callable[[str], str], pending: list[Any]) -> Any:
-        if type(child) is not str:
-            pending.append(child)
-            return child
-        return child if (shown := self.hidden_in(child)) is child else settle(shown)
 
 
 def _is_telling(secret: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -151,6 +151,14 @@ class Scanner:
         if echoes is not None:
             echoes.update(found)
         return redacted
+
+    def redact_again(self, texts: Collection[str]) -> dict[str, str]:
+        """Redact texts with marks, by what stands beside these: in most that tells nothing."""
+        pieces = {text: MARK_PATTERN.split(text) for text in texts}
+        distinct = dict.fromkeys(chain.from_iterable(pieces.values()))
+        places = self.places_of(distinct)
+        clean = {piece for piece in distinct if self.redact(piece, places=places.get(piece)) == piece}
+        return {text: text if clean.issuperset(beside) else self.redact(text) for text, beside in pieces.items()}
 
     def _search(self, text: str, *, generic: bool, places: list[int] | None, echoes: Echoes) -> str:
         scope = _Scope(None if generic or self.strict else self._named, echoes)

@@ -181,7 +181,7 @@ class Redactor:
         result = self._convert(value, slot)
         while self._frames:
             self._fill(self._frames[-1])
-        return self.echoes.hide_in(result, self._scanner.redact)
+        return self.echoes.hide_in(result, self._scanner.redact_again)
 
     def redact_string(self, text: str, field_path: str) -> str:
         """Give a string without its secrets; keeps no state, so that one redactor serves all threads."""
@@ -336,7 +336,10 @@ class Redactor:
                 echoes.add(answer, text[len(MARK) : -1])
         generic = not (slot.identifier or slot.public)
         redacted = self._scanner.redact(text, generic=generic, places=self._places.get(text), echoes=echoes)
-        return self._read_as_value(text, echoes).hidden_in(redacted) if text[0] in "{[" else redacted
+        if text[0] not in "{[" or (told := self._read_as_value(text)) is None:
+            return redacted
+        echoes.update(told)
+        return told.hidden_in(redacted)
 
     def _mark_of_whole(self, text: str, slot: Slot) -> str | None:
         """Give the kind of secret that the whole text is, by what is known of its place."""
@@ -346,17 +349,16 @@ class Redactor:
             return slot.mark
         return "API_KEY" if slot.weak and _is_weak_secret(text, slot) else None
 
-    def _read_as_value(self, text: str, echoes: Echoes) -> Echoes:
+    def _read_as_value(self, text: str) -> Echoes | None:
         """Give what a text that is JSON tells as a value: there neighbours and parents count as well."""
         if len(text) > LONGEST_READ or text[-1] not in "}]":
-            return echoes
+            return None
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
-            return echoes
+            return None
         inner = Redactor(self._scanner, secrets=True, marked=(), bounded=False)
         inner.redact(value, "")
-        echoes.update(inner.echoes)
         return inner.echoes
 
     def _number(self, number: int, slot: Slot) -> Any:
