@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 from retrycontract.contract.redaction import neighbours
+from retrycontract.contract.redaction.allowance import SecretSpan
 from retrycontract.contract.redaction.echoes import Echoes
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-from retrycontract.contract.redaction.scanner import BALANCED
+from retrycontract.contract.redaction.scanner import BALANCED, Scanner, remembering
+from retrycontract.contract.redaction.walk import Redactor
 
 SANITIZER = ValueSanitizer()
 CHOSEN = random.Random(3)
@@ -155,6 +157,42 @@ def test_what_a_repeated_secret_hid_is_found_behind_its_mark() -> None:
     redacted = SANITIZER.redact(value)
     assert SANITIZER.redact(redacted) == redacted
     assert "B1rd" not in json.dumps(redacted)
+
+
+class CountingLooks(Scanner):
+    """Count the characters that are looked at."""
+
+    __slots__ = ("looked",)
+
+    def __init__(self) -> None:
+        super().__init__(strict=False)
+        self.looked = 0
+
+    def _find(self, text: str, most: int | None, places: list[int] | None = None) -> Iterator[SecretSpan]:
+        self.looked += len(text)
+        return super()._find(text, most, places)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "token=S3cretB1rd99",
+        {"password": "S3cretB1rd99"},
+        ['{"password": "S3cretB1rd99"}'],
+        ["[1] token=S3cretB1rd99"],
+    ],
+)
+def test_within_one_check_no_text_is_searched_twice(value: Any) -> None:
+    scanner = CountingLooks()
+
+    def redacted() -> Any:
+        return Redactor(scanner, secrets=True, marked=(), bounded=False).redact(value, "")
+
+    with remembering():
+        first, looked = redacted(), scanner.looked
+        assert "S3cretB1rd99" not in json.dumps(first)
+        assert redacted() == first
+    assert scanner.looked == looked > 0
 
 
 def test_a_preview_asks_no_call_that_it_does_not_show() -> None:

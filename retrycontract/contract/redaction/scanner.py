@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from itertools import accumulate, chain, pairwise
 from operator import itemgetter
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from retrycontract.contract.redaction import (
     assignments,
@@ -73,14 +73,16 @@ _READERS = (assignments, pairs, neighbours, sentences, file_forms, surroundings,
             tables, rows, checks, consoles)  # fmt: skip
 CONTEXT = (*(finder for each in _READERS for finder in each.FINDERS), *commands.COMMAND_FINDERS, MANIFESTS)
 
-# By scanner, text, and whether what is merely random goes, too: how the longer texts of one check were redacted.
-_Remembered: TypeAlias = "dict[tuple[Scanner, str, bool], tuple[str, Echoes]] | None"
+# By scanner, text, and what was asked of it: what was found in the texts of one check, whose places are looked at from
+# several sides.
+_Remembered: TypeAlias = "dict[tuple[Scanner, str, str], Any] | None"
 _REMEMBERED: ContextVar[_Remembered] = ContextVar("remembered", default=None)
+_Told = TypeVar("_Told")
 
 
 @contextmanager
 def remembering() -> Iterator[None]:
-    """Search no longer text twice while the block runs; what was seen is forgotten at its end: it may hold secrets."""
+    """Search no text twice while the block runs; what was seen is forgotten at its end: it may hold secrets."""
     if _REMEMBERED.get() is not None:
         yield
         return
@@ -140,12 +142,12 @@ class Scanner:
         """
         if len(text) < SHORTEST or text in self._harmless or places == []:
             return text
-        remembered = None if len(text) <= LONGEST_KNOWN else _REMEMBERED.get()
-        key = self, text, generic
+        remembered, key = _REMEMBERED.get(), (self, text, "generic" if generic else "named")
         if remembered is None or (known := remembered.get(key)) is None:
             found = Echoes()
             known = self._search(text, generic=generic, places=places, echoes=found), found
-            if remembered is not None:
+            # Short ones in which nothing was found are known to be harmless.
+            if remembered is not None and (len(text) > LONGEST_KNOWN or known[0] != text):
                 remembered[key] = known
         redacted, found = known
         if echoes is not None:
@@ -264,7 +266,20 @@ class Scanner:
         whole = len(folded.strip())
         if whole < SHORTEST:
             return None
-        return next((span.mark for span in self._find(folded, self._values) if span.end - span.start >= whole), None)
+        return self.once(text, "whole", lambda _: self._whole_mark(folded, whole))
+
+    def _whole_mark(self, text: str, whole: int) -> str | None:
+        return next((span.mark for span in self._find(text, self._values) if span.end - span.start >= whole), None)
+
+    def once(self, text: str, asked: str, find: Callable[[str], _Told]) -> _Told:
+        """Give what is found in a text, which is sought once while `remembering` runs."""
+        remembered, key = _REMEMBERED.get(), (self, text, asked)
+        if remembered is None:
+            return find(text)
+        if key not in remembered:
+            remembered[key] = find(text)
+        found: _Told = remembered[key]
+        return found
 
     def _find_decoded(self, text: str, allowance: Allowance, times: int = MOST_DECODED) -> Iterator[SecretSpan]:
         """Look at the text as it is when its escapes are decoded."""

@@ -336,7 +336,7 @@ class Redactor:
                 echoes.add(answer, text[len(MARK) : -1])
         generic = not (slot.identifier or slot.public)
         redacted = self._scanner.redact(text, generic=generic, places=self._places.get(text), echoes=echoes)
-        if text[0] not in "{[" or (told := self._read_as_value(text)) is None:
+        if text[0] not in "{[" or (told := self._scanner.once(text, "value", self._read_as_value)) is None:
             return redacted
         echoes.update(told)
         return told.hidden_in(redacted)
