@@ -115,16 +115,6 @@ class CallHistory:
         return next((attempt.number for attempt in self.attempts if attempt.is_valid is not None), None)
 
     @property
-    def attempts_beyond(self) -> int:
-        """Count the attempts that the agent made while it was Blocked."""
-        return max(self.call.attempts_made - self.call.attempts_allowed, 0)
-
-    @property
-    def attempts_counted(self) -> int:
-        """Count the attempts that were the agent's own to make."""
-        return min(self.call.attempts_made, self.call.attempts_allowed)
-
-    @property
     def is_held(self) -> bool:
         """Tell whether the output is right, and the tool waits for a person all the same."""
         newest = self.newest_judged

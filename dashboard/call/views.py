@@ -44,7 +44,7 @@ from retrycontract.usecases.calls.claim_call import claim_next
 @gzip_page  # some pages hold a whole output; their tokens are masked anew each time, so lengths give nothing away
 def call(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show one call; POST answers it."""
-    found = _get(public_id)
+    found = call_at(public_id)
     if request.method == "POST":
         return _answer(request, found)
     if is_htmx(request):
@@ -66,7 +66,7 @@ def call(request: HttpRequest, public_id: str) -> HttpResponse:
 @never_cache
 def preview(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show exactly what the agent will read, or why the answer cannot be sent; for htmx alone, or in the page."""
-    found = _get(public_id)
+    found = call_at(public_id)
     if request.method != "POST":  # the page that a browser without scripts was shown is loaded anew
         return redirect("dashboard:call", public_id=public_id)
     if not may_answer(request.user):
@@ -97,7 +97,7 @@ def _form_again(request: HttpRequest, story: CallHistory, form: AnswerForm, cont
 @never_cache
 def keep_reply(request: HttpRequest, public_id: str) -> HttpResponse:
     """Keep the typed words as a reply of one's own; the form comes back as it was."""
-    found, operator, now = _get(public_id), cast(User, request.user), timezone.now()
+    found, operator, now = call_at(public_id), cast(User, request.user), timezone.now()
     if request.method != "POST":
         return redirect("dashboard:call", public_id=public_id)
     if not may_answer(operator):
@@ -129,16 +129,16 @@ def _answer(request: HttpRequest, found: Call) -> HttpResponse:
     except RefusedAnswerError as refused:
         return _page(
             request,
-            read_story(_get(found.public_id)),
+            read_story(call_at(found.public_id)),
             form=form,
             refused=refused.with_traceback(None),
             faults=_placed(form, refused),
             status=REFUSED,
         )
     except AlreadyAnsweredError:
-        return _page(request, read_story(_get(found.public_id)), form=form, status=TOO_LATE)
+        return _page(request, read_story(call_at(found.public_id)), form=form, status=TOO_LATE)
     except ChildUnavailableError:
-        story = read_story(_get(found.public_id))
+        story = read_story(call_at(found.public_id))
         return _page(request, story, form=form, refused=RefusedAnswerError(UNCHECKABLE), status=UNAVAILABLE)
     goes_on = "next" in (request.POST.get("then"), request.POST.get("send_fix"))
     # After the answer was sent: a call is not taken on by somebody whose answer comes back refused.
@@ -239,7 +239,8 @@ def _story_context(request: HttpRequest, story: CallHistory) -> dict[str, Any]:
     }
 
 
-def _get(public_id: str) -> Call:
+def call_at(public_id: str) -> Call:
+    """Read the call of an address; raises Http404."""
     return get_object_or_404(Call.objects.select_related("agent", "tool", "version"), public_id=public_id)
 
 

@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.cache import never_cache
@@ -107,7 +107,7 @@ DONE = "desk:done"  # tells our script to close the dialog and to ask for what h
 @never_cache
 def claim(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show who has a call; POST takes it on, keeps it for longer, or gives it back."""
-    found, operator, now = _get(public_id), cast(User, request.user), timezone.now()
+    found, operator, now = call_page.call_at(public_id), cast(User, request.user), timezone.now()
     if request.method == "POST":
         if not may_answer(operator):
             raise PermissionDenied
@@ -128,7 +128,7 @@ def claim(request: HttpRequest, public_id: str) -> HttpResponse:
 @never_cache
 def snooze(request: HttpRequest, public_id: str) -> HttpResponse:
     """Ask until when to put a call off; POST does it, or brings it back."""
-    found, operator, now = _get(public_id), cast(User, request.user), timezone.now()
+    found, operator, now = call_page.call_at(public_id), cast(User, request.user), timezone.now()
     if not may_answer(operator):
         raise PermissionDenied
     if request.method != "POST":
@@ -205,7 +205,3 @@ def _told(error: UnusableTimeError | NotBlockedError | ClaimedError) -> str:
             return f"It no longer waits for a person: it is {error.call.state}."
         case _:
             return str(error)
-
-
-def _get(public_id: str) -> Call:
-    return get_object_or_404(Call.objects.select_related("agent", "tool", "version"), public_id=public_id)

@@ -171,15 +171,6 @@ class Row:
         goal = context.get("goal") or context.get("last_user_message") if isinstance(context, dict) else None
         return goal if isinstance(goal, str) else ""
 
-    @property
-    def attempts_beyond(self) -> int:
-        """Count the attempts that the agent made while it was Blocked."""
-        return max(self.call.attempts_made - self.call.attempts_allowed, 0)
-
-    @property
-    def attempts_counted(self) -> int:
-        return min(self.call.attempts_made, self.call.attempts_allowed)
-
 
 @dataclass(frozen=True)
 class Group:

@@ -86,19 +86,23 @@ class NewPasswordForm(HashedBefore, _NewPassword):
     """Ask for a new password."""
 
 
-class NewOperatorForm(HashedBefore, _NewUser):
-    """Ask for name, password and role."""
-
-    role = forms.ChoiceField(choices=ROLES, initial=Role.OPERATOR.value)
+class FitToShow(_Form):
+    """Refuse what may not be shown."""
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a name that may not be shown."""
+        """Look at the names when each field has taken its value."""
         cleaned = super().clean() or self.cleaned_data
         check_shown({name: cleaned[name] for name in SHOWN if cleaned.get(name)})
         return cleaned
 
 
-class OperatorForm(forms.ModelForm):  # type: ignore[type-arg]  # the class takes no arguments at run time
+class NewOperatorForm(HashedBefore, FitToShow, _NewUser):
+    """Ask for name, password and role."""
+
+    role = forms.ChoiceField(choices=ROLES, initial=Role.OPERATOR.value)
+
+
+class OperatorForm(FitToShow, forms.ModelForm):  # type: ignore[type-arg]  # the class takes no arguments at run time
     """Ask for what may be changed; the password has a page of its own."""
 
     role = forms.ChoiceField(choices=ROLES)
@@ -106,12 +110,6 @@ class OperatorForm(forms.ModelForm):  # type: ignore[type-arg]  # the class take
     class Meta:
         model = User
         fields = CHANGEABLE
-
-    def clean(self) -> dict[str, Any]:
-        """Refuse what may not be shown."""
-        cleaned = super().clean() or self.cleaned_data
-        check_shown({name: cleaned[name] for name in SHOWN if cleaned.get(name)})
-        return cleaned
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -184,7 +184,7 @@ class Checkpoint:
             decision = await self._decide(call, output, patience)
             call.answered_at = time.monotonic()
         except NoVerdictError as error:
-            return _told(f"This call could not be checked: {error} {NOTHING_RAN}")
+            return refused(f"This call could not be checked: {error} {NOTHING_RAN}")
         finally:
             # Also when the client gives up meanwhile, unanswered: its next attempt continues this call.
             self.calls.put_back(call)
@@ -234,15 +234,15 @@ class Checkpoint:
     async def _follow(self, call: ConnectionCall, answer: Guidance, patience: ClientPatience) -> Forward | Refusal:
         call.is_blocked = answer.decision is None
         if answer.decision is None:  # its text says that the time for an answer is over
-            return _told(answer.text)
+            return refused(answer.text)
         # Before the arguments are looked at: the call has ended even where they are not held here.
         call.has_ended = answer.decision.leads_to.has_ended
         if not (answer.decision.entry.takes_arguments or answer.decision.entry.keeps_output):
-            return _told(answer.text)
+            return refused(answer.text)
         try:
             arguments = answer.arguments
         except CorrectionError:  # it was the attempt of another connection
-            return _told(f"{answer.text}\n\nThe gateway no longer has what the answer refers to. {NOTHING_RAN}")
+            return refused(f"{answer.text}\n\nThe gateway no longer has what the answer refers to. {NOTHING_RAN}")
         did, tool = "corrected" if answer.decision.entry.takes_arguments else "accepted", call.tool_name
         shown = json.dumps(self._sanitizer.redact(arguments), ensure_ascii=False)
         lines = [
@@ -262,5 +262,6 @@ def _feedback(verdict: Verdict) -> Refusal:
     return Refusal(verdict.tool_result)
 
 
-def _told(text: str) -> Refusal:
-    return Refusal(ToolResult(tool_call_id="", content=text))
+def refused(reason: str) -> Refusal:
+    """Answer a call in a few words."""
+    return Refusal(ToolResult(tool_call_id="", content=reason))

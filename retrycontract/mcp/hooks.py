@@ -23,12 +23,11 @@ from retrycontract.client import AsyncClient, ClientError, NotFoundError
 from retrycontract.client.clients import remembering
 from retrycontract.client.exchange import Submissions
 from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.matching import is_unfilled
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, visible
 from retrycontract.judging.service_judge import ServiceJudge
-from retrycontract.mcp.checkpoint import MAX_SHOWN, Checkpoint, ConnectionCall, Forward, OpenCalls, Refusal
+from retrycontract.mcp.checkpoint import MAX_SHOWN, Checkpoint, ConnectionCall, Forward, OpenCalls, Refusal, refused
 from retrycontract.mcp.json_places import equal_keys
 from retrycontract.mcp.messages import Message, UnreadableMessageError, output_at, read_payload
 from retrycontract.mcp.visiting import (
@@ -326,11 +325,6 @@ def session_in(given: object) -> str:
     if not isinstance(given, str):
         return ""
     return short_id(given) if len(given) > LONGEST_SESSION else "" if is_unfilled(given) else given
-
-
-def refused(reason: str) -> Refusal:
-    """Answer a call in a few words."""
-    return Refusal(ToolResult(tool_call_id="", content=reason))
 
 
 async def _tick() -> None:

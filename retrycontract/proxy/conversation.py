@@ -22,7 +22,7 @@ from retrycontract.contract.matching import is_unfilled
 from retrycontract.judging import Verdict
 from retrycontract.judging.asking import CallNotOpenError, NoVerdictError, guidance_on
 from retrycontract.judging.service_judge import ServiceJudge
-from retrycontract.proxy.wire import Body, json_object, text_of
+from retrycontract.proxy.wire import Body, json_object, objects, text_of
 
 MAX_PLACES: Final = 50_000  # points in conversations that are remembered, each with some hundred bytes
 MAX_OPEN: Final = 20  # calls of one conversation that wait for a person
@@ -243,8 +243,8 @@ class Conversations:
         for message in messages:
             if (told := _told(message, nothing)) is None:
                 continue
-            ids = [each.get("id") for each in _objects(message.get("tool_calls"))]
-            ids += [each.get("id") for each in _objects(message.get("content")) if each.get("type") == "tool_use"]
+            ids = [each.get("id") for each in objects(message.get("tool_calls"))]
+            ids += [each.get("id") for each in objects(message.get("content")) if each.get("type") == "tool_use"]
             ids += [message.get("call_id")] if message.get("type") == "function_call" else []
             if made := {each if isinstance(each, str) else None for each in ids}:  # None for a call without
                 bare = _hashed(place, f"nameless {_told(message, nothing | made)}")
@@ -314,17 +314,13 @@ def newest_calls(history: Sequence[Any]) -> Iterator[tuple[str, str]]:
         if not isinstance(message, dict):
             continue
         content = message.get("content")
-        entries = [each.get("function") for each in _objects(message.get("tool_calls"))]
+        entries = [each.get("function") for each in objects(message.get("tool_calls"))]
         entries += [message.get("function_call")]
         entries += content if isinstance(content, list) else []
         entries += [message] if message.get("type") == "function_call" else []
         for entry in reversed(entries):
             if isinstance(entry, dict) and isinstance(name := entry.get("name"), str):
                 yield name, canonical(entry["input"] if "input" in entry else entry.get("arguments"))
-
-
-def _objects(value: Any) -> list[Body]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _told(message: Any, nothing: set[Any]) -> str | None:
@@ -341,9 +337,9 @@ def _told(message: Any, nothing: set[Any]) -> str | None:
         return None if isinstance(found, str) and (found in nothing or not found) else found
 
     content = message.get("content")
-    blocks = _objects(content)
+    blocks = objects(content)
     calls = [
-        *([named(each, "id"), each.get("function")] for each in _objects(message.get("tool_calls"))),
+        *([named(each, "id"), each.get("function")] for each in objects(message.get("tool_calls"))),
         *(
             [named(each, "id"), each.get("name"), each.get("input")]
             for each in blocks

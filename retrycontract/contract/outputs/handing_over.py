@@ -14,6 +14,7 @@ from retrycontract.contract.outputs.no_attempt import (
     declines,
     no_attempt,
     plain,
+    says,
 )
 from retrycontract.contract.outputs.withholding import is_disowned, is_shown, is_wrong, without_files
 
@@ -325,17 +326,17 @@ def _announces(sentence: str) -> bool:
 
 def _is_withheld_before(lead: str) -> bool:
     """Tell whether the last sentence before a value forbids it, takes it back, asks, or is a label of another thing."""
-    is_known = _announces(lead) or _search(_NAMES, lead) or _AS_ASKED.search(lead) is not None
+    is_known = _announces(lead) or says(_NAMES, lead) or _AS_ASKED.search(lead) is not None
     if lead.endswith((":", "：")) and _is_bare(lead) and not is_known:
         return True
     # "The previous output was" shows it; "back to the previous page" does not.
-    if _search(_OF_ANOTHER, lead) and _WAS.search(lead.rstrip(ENDS_OF_LEAD)):
+    if says(_OF_ANOTHER, lead) and _WAS.search(lead.rstrip(ENDS_OF_LEAD)):
         return True
     words = without_files(lead).rstrip(ENDS_OF_LEAD)
     return (
         QUESTIONS.search(lead) is not None
         or _forbids(lead)
-        or any(_search(table, words) for table in (_TAKES_BACK, _TAKES_BACK_ABROAD, _NEGATES))
+        or any(says(table, words) for table in (_TAKES_BACK, _TAKES_BACK_ABROAD, _NEGATES))
         or is_wrong(words, here=True)
         or is_shown(words)
     )
@@ -345,23 +346,23 @@ def _is_withheld_after(sentence: str) -> bool:
     """Tell whether a sentence after a value takes it back, or asks something before it is used."""
     is_bare = _is_bare(sentence) and not _PLEASANT.search(sentence)
     sentence = without_files(sentence)
-    offers = _search(_OFFERS, sentence) and not _ASKS_FIRST.search(sentence)
+    offers = says(_OFFERS, sentence) and not _ASKS_FIRST.search(sentence)
     if QUESTIONS.search(sentence) or _TELL_ME.search(sentence):
         return not offers
     if _forbids(sentence) or declines(sentence) or alternatives(_WITHDRAWS).match(sentence):
         return True
-    if _search(_TAKES_THAT_BACK, sentence) or is_disowned(sentence):
+    if says(_TAKES_THAT_BACK, sentence) or is_disowned(sentence):
         return True
-    if offers or _search(_OF_ANOTHER, sentence):
+    if offers or says(_OF_ANOTHER, sentence):
         return False
-    if is_bare or (not _ENGLISH.search(sentence) and _search(_NEGATES, sentence)):
+    if is_bare or (not _ENGLISH.search(sentence) and says(_NEGATES, sentence)):
         return True
-    is_judged = _search(_NEGATES, sentence) or is_wrong(sentence, here=True)
-    is_judged = is_judged or (_search(_TAKES_BACK, sentence) and not _ACTS.match(sentence))
+    is_judged = says(_NEGATES, sentence) or is_wrong(sentence, here=True)
+    is_judged = is_judged or (says(_TAKES_BACK, sentence) and not _ACTS.match(sentence))
     return (
         (is_judged and _JUDGES.match(sentence) is not None)
         or _CALLS_WRONG.match(sentence) is not None
-        or _search(_TAKES_BACK_ABROAD, sentence)
+        or says(_TAKES_BACK_ABROAD, sentence)
         or is_wrong(sentence)
     )
 
@@ -374,14 +375,10 @@ def _is_bare(sentence: str) -> bool:
 
 
 def _forbids(sentence: str) -> bool:
-    return _search(_FORBIDS_OTHERWISE, sentence) or any(
+    return says(_FORBIDS_OTHERWISE, sentence) or any(
         alternatives(_DOING).match(_BETWEEN.sub("", sentence[forbidden.end() :], count=1))
         for forbidden in alternatives(_FORBIDS, begins=r"\b").finditer(sentence)
     )
-
-
-def _search(table: str, sentence: str) -> bool:
-    return alternatives(table).search(sentence) is not None
 
 
 def _last_sentence(text: str) -> str:

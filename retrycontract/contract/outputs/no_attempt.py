@@ -212,7 +212,7 @@ def declines_the_task(text: str) -> bool:
         for sentence in sentences
     ]
     is_sorry = any(map(apologizes, sentences))
-    is_asked = alternatives(_TASKS).search(" ".join(sentences)) is not None
+    is_asked = says(_TASKS, " ".join(sentences))
     return any(declines if is_sorry else declines[-1:]) and is_asked
 
 
@@ -277,6 +277,11 @@ def alternatives(table: str, *, begins: str = "", ends: str = "") -> re.Pattern[
     lines = (line.strip().rstrip("|") for line in table.strip().splitlines())
     joined = re.sub(r"\|{2,}", "|", "|".join(filter(None, lines)))
     return re.compile(f"{begins}(?:{unicodedata.normalize('NFC', joined)}){ends}")
+
+
+def says(table: str, sentence: str) -> bool:
+    """Tell whether one of a table's alternatives stands in a sentence."""
+    return alternatives(table).search(sentence) is not None
 
 
 _LABEL = re.compile(r"(answer|assistant|response|reply|output|note|ai|model)\s*:\s+")

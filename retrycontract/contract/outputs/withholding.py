@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from retrycontract.contract.outputs.no_attempt import alternatives
+from retrycontract.contract.outputs.no_attempt import alternatives, says
 
 MOST_WORDS: Final = 7  # of a remark that is about the value and nothing else
 MOST_SIGNS: Final = 26  # the same in scripts that have no spaces
@@ -198,14 +198,14 @@ def without_files(sentence: str) -> str:
 
 def is_wrong(sentence: str, *, here: bool = False) -> bool:
     """Tell whether a sentence calls something wrong, and not mended; English is asked for with `here`."""
-    said = _has(_WRONG, sentence) or (here and _has(_WRONG_HERE, sentence))
-    return said and not (_has(_MENDED, sentence) and not _has(_OUGHT, sentence))
+    said = says(_WRONG, sentence) or (here and says(_WRONG_HERE, sentence))
+    return said and not (says(_MENDED, sentence) and not says(_OUGHT, sentence))
 
 
 def is_shown(lead: str) -> bool:
     """Tell whether a sentence before a value shows it: an example, a draft, or what somebody else said or planned."""
     clause = next(part for part in reversed(["", *_CLAUSE.split(lead)]) if part or part == lead or not lead)
-    if _has(_EXAMPLES, lead) or _has(_DRAFTS, lead) or _SOURCE.match(lead) or _DROPPED.search(lead):
+    if says(_EXAMPLES, lead) or says(_DRAFTS, lead) or _SOURCE.match(lead) or _DROPPED.search(lead):
         return True
     if _AS.match(lead) or _AS.match(clause) or _OWN.match(clause):
         return False
@@ -215,7 +215,7 @@ def is_shown(lead: str) -> bool:
 def is_disowned(sentence: str) -> bool:
     """Tell whether a sentence behind a value says that it was only shown: "It was an example", "She wrote it"."""
     words = sentence.rstrip(".。!！ ")
-    if _DISOWNED.search(words) or _has(_PREFERS_NOT, words):
+    if _DISOWNED.search(words) or says(_PREFERS_NOT, words):
         return True
     is_unspaced = len(words.split()) <= 2 and any(ord(sign) > 0xE00 for sign in words)
     if len(words) > MOST_SIGNS if is_unspaced else len(words.split()) > MOST_WORDS:
@@ -224,15 +224,11 @@ def is_disowned(sentence: str) -> bool:
     rest = words[found.end() :] if found else ""
     # At its end: "This creates an example of a file" says something else.
     rest = rest[-MOST_SIGNS // 2 if is_unspaced else -MOST_SIGNS :]
-    if any(_has(table, rest) for table in (_EXAMPLES, _DRAFTS, _MISTAKES)) and not _has(_MENDED, words):
+    if any(says(table, rest) for table in (_EXAMPLES, _DRAFTS, _MISTAKES)) and not says(_MENDED, words):
         return True
-    return _has(_ONLY_IT, words) or (_has(_THIS, words) and _is_by_others(words))
+    return says(_ONLY_IT, words) or (says(_THIS, words) and _is_by_others(words))
 
 
 def _is_by_others(words: str) -> bool:
-    is_theirs = _has(_OTHERS, words) or _has(_OTHER_PERSONS, words)
-    return is_theirs and _has(_SAID, words) and _TO_THEM.search(words) is None
-
-
-def _has(table: str, sentence: str) -> bool:
-    return alternatives(table).search(sentence) is not None
+    is_theirs = says(_OTHERS, words) or says(_OTHER_PERSONS, words)
+    return is_theirs and says(_SAID, words) and _TO_THEM.search(words) is None

@@ -284,6 +284,16 @@ class Call(models.Model):
         return CallState(self.state).has_ended
 
     @property
+    def attempts_counted(self) -> int:
+        """Count the attempts that were the agent's own to make."""
+        return min(self.attempts_made, self.attempts_allowed)
+
+    @property
+    def attempts_beyond(self) -> int:
+        """Count the attempts that the agent made while it was Blocked."""
+        return max(self.attempts_made - self.attempts_allowed, 0)
+
+    @property
     def expired_into(self) -> OnExpiry | None:
         """Tell what became of the call because nobody answered in time; None when that is not so."""
         if self.state == CallState.EXPIRED:
