@@ -271,13 +271,13 @@ class CallHistory:
 
 def read_story(call: Call, *, whole: str = "") -> CallHistory:
     """Read what the page of a call shows; `whole` names what is shown to its end."""
-    held = _held_of(call)
+    held = list(HeldAnswer.objects.select_related("operator", "escalation", "call").filter(call=call))
     return CallHistory(
         call,
         tuple(
             call.attempts.select_related("standing_hint__owner").order_by("-number").defer("sealed")[:SHOWN_ATTEMPTS]
         ),
-        _guidance_of(call),
+        tuple(call.guidance.select_related("operator", "escalation").order_by("-pk")),
         tuple(call.escalations.order_by("-round")),
         tuple(call.events.filter(name="call.expired").order_by("pk").values_list("at", flat=True)),
         _waiting(held),
@@ -312,14 +312,6 @@ def editable(value: Any) -> str:
         if left < 0:  # blanks before values of a hundred levels are a hundred times what they set out
             return visible(json.dumps(value, ensure_ascii=False))
     return "\n".join(visible(line) for line in "".join(pieces).split("\n"))
-
-
-def _guidance_of(call: Call) -> tuple[Guidance, ...]:
-    return tuple(call.guidance.select_related("operator", "escalation").order_by("-pk"))
-
-
-def _held_of(call: Call) -> list[HeldAnswer]:
-    return list(HeldAnswer.objects.select_related("operator", "escalation", "call").filter(call=call))
 
 
 def _waiting(held: list[HeldAnswer]) -> HeldAnswer | None:

@@ -167,7 +167,7 @@ class Queue:
         return [(tab, self.counts[tab]) for tab in SHOWN_TABS]
 
 
-def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, after: str = "") -> Queue:
+def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, after: str) -> Queue:
     """Read one page as an operator sees it; `after` is the `next_page` of the page before."""
     is_filtered = filters.is_any
     found_by_text = sought(filters.q).of(filters.tool)  # once for all tabs
@@ -201,10 +201,9 @@ def _unfiltered(tab: Tab, operator: int, now: datetime) -> TabCount:
     return TabCount(UNFILTERED[tab].count(operator=operator, now=now))
 
 
-def next_blocked(*, now: datetime, beside: Call | None = None) -> Call | None:
+def next_blocked(*, now: datetime, beside: Call) -> Call | None:
     """Give the Blocked call that waits longest and that nobody has or put off, other than the one at hand."""
-    calls = free_calls(now)
-    return (calls.exclude(pk=beside.pk) if beside else calls).first()
+    return free_calls(now).exclude(pk=beside.pk).first()
 
 
 def read_claims(calls: Collection[Call], now: datetime) -> dict[int, Claim]:

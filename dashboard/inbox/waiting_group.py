@@ -126,7 +126,7 @@ class WaitingGroup:
 
 
 def read_waiting(
-    mistake: Mistake, operator: int, *, now: datetime, only: Collection[str] | None = None, alone: bool = False
+    mistake: Mistake, operator: int, *, now: datetime, only: Collection[str] | None, alone: bool = False
 ) -> WaitingGroup:
     """Read the calls to choose from: chosen is what `only` names, or without it all that is not put off.
 

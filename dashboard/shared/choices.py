@@ -287,12 +287,12 @@ def is_place(after: str) -> bool:
     return after.isascii() and after.isdecimal() and len(after) < 18
 
 
-def read_page(search: Search[Row], after: str, *, size: int = PAGE, look_at: int = MOST_LOOKED_AT) -> ListPage[Row]:
+def read_page(search: Search[Row], after: str, *, size: int = PAGE) -> ListPage[Row]:
     """Read one page; `after` is the `following` of the page before, or the key of its last row."""
     rows = search.rows.order_by("-pk")
     if is_place(after):
         rows = rows.filter(LessThanOrEqual(Block("pk"), block_of(int(after))), pk__lt=int(after))
-    looked_at = [_looked_at(rows, part, search.sieve, look_at // len(search.parts)) for part in search.parts]
+    looked_at = [_looked_at(rows, part, search.sieve, MOST_LOOKED_AT // len(search.parts)) for part in search.parts]
     # Below the highest floor something was not looked at.
     floor = max(lowest for _, lowest in looked_at)
     if not any(part.condition for part in search.parts):

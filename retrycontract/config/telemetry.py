@@ -103,8 +103,8 @@ def add_span(
     *,
     start: datetime,
     end: datetime,
-    parent: str | None = None,
-    error: str | None = None,
+    parent: str | None,
+    error: str | None,
 ) -> None:
     """Tell of a step that is over, such as the time in which a person was waited for."""
     tracer = _tracer()

@@ -113,7 +113,7 @@ def judge(state: CallState, budget: Budget, *, valid: bool, mode: Mode = "enforc
     return Move(CallState.GUIDED if state is CallState.GUIDED else CallState.RETRYING, Status.RETRY)
 
 
-def move_unasked(state: CallState, budget: Budget, *, gives_up: bool = False) -> Move:
+def move_unasked(state: CallState, budget: Budget, *, gives_up: bool) -> Move:
     """Decide the move of a call for which the model could not be asked; that try counts in `budget`.
 
     Whose last try ends so is over, whatever was wrong before: a person cannot bring a provider back. With `gives_up`

@@ -31,7 +31,7 @@ LEAVE_SECONDS = 2.0  # to end by itself when its input closes, and again at SIGT
 class UpstreamProcess:
     """Run a server whose stdin and stdout are the protocol; its stderr is ours. Starts at once."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: str | None = None) -> None:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: str | None) -> None:
         self._command, self._environment, self._folder = command, environment, folder
         self.start()
 

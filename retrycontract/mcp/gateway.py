@@ -86,7 +86,7 @@ class Gateway:
         judge: Judge,
         checkpoint: Checkpoint,
         tasks: TaskGroup,
-        results: ResultContract | None = None,
+        results: ResultContract | None,
         spans: RequestSpans | None = None,
     ) -> None:
         self._to_client, self._to_upstream, self._tasks = to_client, to_upstream, tasks

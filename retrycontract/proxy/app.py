@@ -57,7 +57,7 @@ class Proxy:
         self,
         upstream: str,
         settings: ProxySettings,
-        service: AsyncClient | None = None,
+        service: AsyncClient | None,
         *,
         turn: bytes | None = None,
         room: Room | None = None,

@@ -65,7 +65,7 @@ class FoundCalls:
     end: int
 
 
-def read_calls(text: str, tools: Tools = None) -> Reading | None:
+def read_calls(text: str, tools: Tools) -> Reading | None:
     """Read the calls that a text makes; None where there is none, or where two dialects read different ones.
 
     One that is declined, quoted or shown is none. Dialects without a mark are asked where no other has read anything.

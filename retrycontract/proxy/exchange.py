@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -121,12 +121,12 @@ class Exchange:
         ask: Ask,
         *,
         conversation: Conversation,
-        prompt: str = "",
-        delay: float = 1.0,
-        wait: float = 0.0,
-        waiting: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext,
-        repeats: int = 0,
-        tells_repeats: bool = False,
+        prompt: str,
+        delay: float,
+        wait: float,
+        waiting: Callable[[], AbstractAsyncContextManager[Any]],
+        repeats: int,
+        tells_repeats: bool,
     ) -> None:
         self._wire, self._terms, self._request, self._contract, self._ask = wire, terms, request, contract, ask
         self._turn, self._prompt, self._delay = ConversationTurn(conversation), prompt, delay

@@ -222,7 +222,7 @@ class _ChoiceParts:
 class ChatStream(wire.AnswerStream):
     """Put chunks together; with `watches` the text is held from the first sign on with which a call may begin."""
 
-    def __init__(self, *, holds_text: bool, watches: bool = False) -> None:
+    def __init__(self, *, holds_text: bool, watches: bool) -> None:
         super().__init__(holds_text=holds_text)
         self._watches, self._spoken = watches, list[str]()
         self._envelope: wire.Body = {}

@@ -11,11 +11,11 @@ from django.db.models.functions import Coalesce, Length
 MOST_TOGETHER: Final = 4_000_000
 
 
-def first_within(attempts: QuerySet[Any], rows: int, most: int = MOST_TOGETHER) -> tuple[list[int], bool]:
-    """Give the keys of the first attempts, at least one, that hold no more than that; say if there are more."""
+def first_within(attempts: QuerySet[Any], rows: int) -> tuple[list[int], bool]:
+    """Give the keys of the first attempts, at least one, that fit into one answer; say if there are more."""
     held = Coalesce(Length("output"), 0) + Length("errors_json")
     sizes = list(attempts.annotate(held=held).values_list("pk", "held")[: rows + 1])
-    keys, left = list[int](), most
+    keys, left = list[int](), MOST_TOGETHER
     for key, size in sizes[:rows]:
         left -= size
         if keys and left < 0:

@@ -38,9 +38,9 @@ def no_output(
     reason: str,
     sanitizer: ValueSanitizer,
     *,
-    said: str | None = None,
-    tool: CompiledTool | None = None,
-    hint: str = WHOLE_VALUE,
+    said: str | None,
+    tool: CompiledTool | None,
+    hint: str,
 ) -> Findings:
     """Report an attempt that gave no output at all; `said` is what the model said instead, `hint` what it is to do.
 

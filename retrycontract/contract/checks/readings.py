@@ -162,7 +162,9 @@ class Meant:
     def takes_secret(self, value: Any, beside: Beside) -> bool:
         """Say whether it takes a value away from those that alone tell it to be secret."""
         sources = [
-            each["from"] for each in self.change if "from" in each and not _is_beside(each["from"], each["path"])
+            each["from"]
+            for each in self.change
+            if "from" in each and pointers.parent(each["from"]) != pointers.parent(each["path"])
         ]
         return any(source in beside.told_at(tuple(_walked(value, pointers.tokens(source)))) for source in sources)
 
@@ -271,10 +273,6 @@ def _told(error: ValidationError, readings: Collection[Meant]) -> ValidationErro
     """Tell a mistake where its value was sent; that there are more is one of the first text or wrapper."""
     reading = _nearest(error, readings)
     return reading.told(error) if reading else replace(error, field_path=next(iter(readings)).told_at)
-
-
-def _is_beside(one: str, other: str) -> bool:
-    return pointers.parent(one) == pointers.parent(other)
 
 
 def _walked(value: Any, tokens: Iterable[str]) -> Iterator[str | int]:

@@ -218,7 +218,7 @@ class Extraction:
     is_only_shown: bool = False
 
 
-def find_code(answer: str, language: Language, name: str = "") -> Extraction:
+def find_code(answer: str, language: Language, name: str) -> Extraction:
     """Find what may be the file in an answer: fences that stand inside a string or a comment are part of the file."""
     if not (language.takes_prose or _FENCE.search(answer)) and (item := _IN_ITEM.search(answer)) is not None:
         # In an item of a list a fence may stand further in than a fence does: that block is put where it would be one.

@@ -155,7 +155,7 @@ class UnknownLanguageError(LookupError):
         )
 
 
-def language_of(name: str, given: Any = None) -> Language:
+def language_of(name: str, given: Any) -> Language:
     """Tell the language of a file, by the name of a language when given, else by the file's own name.
 
     What neither tells is text. Raises UnknownLanguageError for a given name that is none.

@@ -93,7 +93,7 @@ def _candidates(tool: CompiledTool) -> Iterator[Any]:
 class Sketch:
     """Write one value by a schema's own rules; several rules at once may contradict it, so it is checked afterwards."""
 
-    def __init__(self, index: SchemaIndex, *, branch: int, optional: int, authored: bool = True) -> None:
+    def __init__(self, index: SchemaIndex, *, branch: int, optional: int, authored: bool) -> None:
         self._index, self._branch, self._optional, self._authored = index, branch, optional, authored
         self._parts = 0
 

@@ -47,7 +47,7 @@ def unsearched(_: str) -> float:
     return 0
 
 
-def of_long(texts: Sequence[str], search: Search = by_length) -> list[float]:
+def of_long(texts: Sequence[str], search: Search) -> list[float]:
     """Estimate what it takes to search each of some long texts, from what it takes for parts of them."""
     ends = list(accumulate(map(len, texts), initial=0))[1:]
     if not ends or ends[-1] <= FEW or (ends[-1] <= VERY_LONG and not any(map(_tells, texts))):

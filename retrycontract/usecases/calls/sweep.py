@@ -126,7 +126,7 @@ def _judge_together(ids: Sequence[int], clock: Callable[[], datetime]) -> int:
     return judged
 
 
-def judge_or_leave(attempt_id: int, *, clock: Callable[[], datetime], dear: bool | None = None) -> bool:
+def judge_or_leave(attempt_id: int, *, clock: Callable[[], datetime], dear: bool | None) -> bool:
     """Judge one attempt, or leave it to its lease when the check crashes, which must not keep others waiting."""
     return _or_leave(partial(judge_attempt, attempt_id, clock=clock, dear=dear))
 

@@ -175,9 +175,7 @@ CLAIMED, RELEASED = "call.claimed", "call.released"
 Steps = list[tuple[Measure, str, int]]
 
 
-def count_verdict(
-    attempt: Attempt, verdict: Move, *, source: str, now: datetime, tried: Decision | None = None
-) -> None:
+def count_verdict(attempt: Attempt, verdict: Move, *, source: str, now: datetime, tried: Decision | None) -> None:
     """Count a judged attempt and what became of its call; one that could not be read was not judged.
 
     `tried` is the answer of a person that the attempt is the first after.
