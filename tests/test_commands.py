@@ -13,7 +13,6 @@ from contextlib import closing, contextmanager
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.contrib.auth import authenticate
@@ -29,12 +28,7 @@ from retrycontract.management.commands import up
 from retrycontract.management.private_files import sole_service
 from retrycontract.store.models import Agent, ApiKey, Event, Tool
 from tests.file_database import file_database as file_database
-
-
-def printed(*arguments: str, **options: Any) -> str:
-    output = StringIO()
-    call_command(*arguments, stdout=output, **options)
-    return output.getvalue()
+from tests.management.conftest import printed
 
 
 @pytest.mark.django_db

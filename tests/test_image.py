@@ -29,7 +29,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from tests.delivery.test_webhook import certificate, serve_once
-from tests.serving.servers import PostgreSQL, Redis, free_port
+from tests.serving.servers import PostgreSQL, Redis, free_port, is_alive
 from tests.serving.threads import eventually
 from tests.test_deployment import DOCKERFILE
 
@@ -177,7 +177,7 @@ def running(image: Image, *words: str, port: int = 0, **more: str) -> Iterator[s
         process = image.start(*words, out=out, **more)
     try:
         deadline = time.monotonic() + LONG
-        while port and not answers(port):
+        while port and not is_alive(port):
             assert process.poll() is None, process.stderr.read().decode() if process.stderr else ""
             assert time.monotonic() < deadline
             time.sleep(0.2)
@@ -186,14 +186,6 @@ def running(image: Image, *words: str, port: int = 0, **more: str) -> Iterator[s
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=LONG)
-
-
-def answers(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/livez", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
 
 
 def agents(image: Image, **more: str) -> set[str]:

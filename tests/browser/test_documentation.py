@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from tests.browser.conftest import NewPage
 from tests.browser.test_every_page import Watch
+from tests.serving.threads import served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,12 +32,9 @@ class Silent(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def address(site: Path) -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Silent, directory=str(site))) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Silent, directory=str(site)))
+    with served(server):
         yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
 
 
 @pytest.mark.soak

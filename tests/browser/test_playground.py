@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_desk import Site
-from tests.factories import make_user
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-    from pytest_django.live_server_helper import LiveServer
+from tests.browser.test_desk import site as site
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 TOKEN = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
-
-
-@pytest.fixture
-def site(live_server: LiveServer, page: Page) -> Site:
-    """The desk, with an operator who has logged in."""
-    make_user("mia")
-    site = Site(live_server.url, page)
-    site.log_in()
-    return site
 
 
 def test_the_verdict_follows_what_is_typed_and_a_secret_comes_back_from_nobody(site: Site) -> None:

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Final
 
 import pytest
 
-from tests.serving.servers import PostgreSQL, Redis, free_port
+from tests.serving.servers import PostgreSQL, Redis, free_port, is_alive
 from tests.serving.service import first_data
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -169,14 +168,6 @@ def wait_for(process: subprocess.Popen[str], happened: Callable[[], bool]) -> No
         time.sleep(0.1)
 
 
-def answers(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/livez", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -188,7 +179,7 @@ def test_every_line_in_a_pipe_is_json_without_colours(tmp_path: Path, words: tup
     port = free_port()
     shutil.copytree(first_data(), tmp_path / "data")
     with in_a_pipe(tmp_path, *words, "--port", str(port)) as (process, said):
-        wait_for(process, lambda: answers(port))
+        wait_for(process, lambda: is_alive(port))
         process.send_signal(signal.SIGTERM)
         assert process.wait(LONG) in (0, -signal.SIGTERM)
         held_to_json(said())

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from retrycontract import ErrorCode, RetryContract, Tool, ValidationError, parse_feedback
-from retrycontract.config.installed_formatters import _installed, gather_formatters
+from retrycontract.config.installed_formatters import gather_formatters
 from retrycontract.contract.feedback.formatter import ErrorFormatter, Feedback, Formatter, Formatters
-from tests.contract.polite_words import install_polite_words
+from tests.contract.polite_words import polite_words as polite_words
 
 ERRORS = (
     ValidationError(ErrorCode.REQUIRED_FIELD_MISSING, "/path", "Required field 'path' is missing"),
@@ -105,15 +104,6 @@ def test_a_failing_formatter_is_logged_without_what_it_said(caplog: pytest.LogCa
     record = next(record for record in caplog.records if record.message == "Custom formatter passed over")
     assert vars(record) | {"tool_name": "read", "reason": "it raised KeyError"} == vars(record)
     assert "sk-secret" not in caplog.text
-
-
-@pytest.fixture
-def polite_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    install_polite_words(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    _installed.cache_clear()
-    yield
-    _installed.cache_clear()
 
 
 @pytest.mark.usefixtures("polite_words")

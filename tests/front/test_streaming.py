@@ -16,6 +16,7 @@ from retrycontract.front.bridge import Message, WsgiBridge
 from retrycontract.front.streaming import Pace, Rhythm
 from retrycontract.front.waiting import Bells, FrontOfHouse
 from tests.conftest import require
+from tests.front.waiting_house import enough_files, never
 from tests.serving.threads import Sent, eventually, fetch, http_scope, serving
 
 if TYPE_CHECKING:
@@ -273,15 +274,6 @@ def test_questions_of_all_streams_are_asked_at_a_measured_pace() -> None:
     assert asyncio.run(story()) >= 0.19
 
 
-def enough_files(count: int) -> bool:
-    resource = pytest.importorskip("resource")
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard == resource.RLIM_INFINITY or hard >= count:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count), hard))
-        return True
-    return False
-
-
 def test_five_hundred_streams_need_no_thread_each_and_one_question_tells_them_all() -> None:
     count = 500
     require(enough_files(3 * count), "too few open files are allowed")
@@ -308,11 +300,6 @@ def test_five_hundred_streams_need_no_thread_each_and_one_question_tells_them_al
 
     with house_open() as (house, port):
         assert asyncio.run(story(house, port)) == [b"read"] * count
-
-
-async def never() -> Message:
-    await asyncio.Event().wait()
-    raise AssertionError("unreachable")
 
 
 def test_a_reader_that_takes_nothing_does_not_hold_up_the_end() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from retrycontract.front.bridge import Response
 from tests.conftest import require
-from tests.front.waiting_house import House, Speaking, house_open, polls, prefer
+from tests.front.waiting_house import House, Speaking, enough_files, house_open, polls, prefer
 from tests.serving.threads import Sent, eventually, fetch, http_scope
 
 # --- over a socket --------------------------------------------------------------------------------------------
@@ -207,15 +207,6 @@ async def poll(port: int, number: int) -> bytes:
     finally:
         writer.close()
         await writer.wait_closed()
-
-
-def enough_files(count: int) -> bool:
-    resource = pytest.importorskip("resource")
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard == resource.RLIM_INFINITY or hard >= count:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count), hard))
-        return True
-    return False
 
 
 def test_two_thousand_polls_are_held_without_a_thread_each_and_every_one_is_woken() -> None:

@@ -7,6 +7,8 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from retrycontract.front.bridge import Message, WsgiBridge
 from retrycontract.front.waiting import Bells, FrontOfHouse
 from tests.serving.threads import Reply, eventually, fetch, serving
@@ -85,6 +87,16 @@ def polls(port: int, path: str, count: int = 1, **request: Any) -> Iterator[list
 def prefer(value: str) -> dict[str, str]:
     """Build the header that says how long to wait."""
     return {"Prefer": value}
+
+
+def enough_files(count: int) -> bool:
+    """Have so many files open at a time, where the system allows it."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY or hard >= count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count), hard))
+        return True
+    return False
 
 
 async def never() -> Message:

@@ -87,6 +87,48 @@ def twin_of(result: Any) -> Any:
     return result.meta["retrycontract/feedback"]
 
 
+async def sample(context: Any, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
+    """Answer a server that asks for words of a model."""
+    content = types.TextContent(type="text", text="yes")
+    return types.CreateMessageResult(role="assistant", content=content, model="none")
+
+
+async def roots(context: Any) -> types.ListRootsResult:
+    """Answer a server that asks for folders."""
+    return types.ListRootsResult(roots=[types.Root(uri="file:///srv")])  # type: ignore[arg-type]
+
+
+async def elicit(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+    """Answer a server that asks the user."""
+    return types.ElicitResult(action="accept", content={"sure": True})
+
+
+# What a client answers that is asked back, whatever it is asked.
+ANSWERS_BACK: dict[str, Any] = {
+    "sampling_callback": sample, "list_roots_callback": roots, "elicitation_callback": elicit,
+}  # fmt: skip
+
+
+async def cancel_a_slow_call(client: Client, folder: Path) -> None:
+    """Make a call that tells its progress, another one beside it, and cancel the first; the upstream hears of it."""
+    before, started = len(told(folder, "cancelled")), anyio.Event()
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        assert (done, total, message) == (1.0, 3.0, "a third")
+        started.set()
+
+    async def slow() -> None:
+        await client.call_tool("slow", {}, progress_callback=progress)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(slow)
+        await started.wait()
+        assert text_of(await client.call_tool("double", {"number": 4})) == '{"number": 8}'
+        tasks.cancel_scope.cancel()
+    while len(told(folder, "cancelled")) == before:
+        await anyio.sleep(0.01)
+
+
 async def together(client: Client, tool: str, arguments: Any, times: int) -> list[int]:
     """Make calls at the same time; gives the attempt that each is told to be."""
     results: list[Any] = [None] * times

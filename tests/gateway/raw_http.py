@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.gateway.raw_upstream import STRANGE, TEXT
+from tests.serving.threads import served
 
 NAMES = [
     "write",
@@ -149,7 +149,6 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def raw_http() -> Iterator[RawHttp]:
-    with RawHttp() as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    server = RawHttp()
+    with served(server):
         yield server
-        server.shutdown()

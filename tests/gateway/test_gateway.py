@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from mcp import Client
 
-from tests.gateway.connections import run, text_of, together, told, twin_of
+from tests.gateway.connections import cancel_a_slow_call, run, text_of, together, told, twin_of
 
 WRONG = {"path": "report.txt", "encoding": "uft8"}
 RIGHT = {"path": "/report.txt", "encoding": "utf-8"}
@@ -80,26 +79,7 @@ def test_calls_that_are_made_together_are_different_calls_each_time(tmp_path: Pa
 
 @both_protocols
 def test_a_slow_call_holds_no_other_up_and_its_cancellation_reaches_the_upstream(tmp_path: Path, mode: str) -> None:
-    async def story(client: Client) -> None:
-        started = anyio.Event()
-
-        async def progress(done: float, total: float | None, message: str | None) -> None:
-            assert (done, total, message) == (1.0, 3.0, "a third")
-            started.set()
-
-        async with anyio.create_task_group() as tasks:
-
-            async def slow() -> None:
-                await client.call_tool("slow", {}, progress_callback=progress)
-
-            tasks.start_soon(slow)
-            await started.wait()
-            assert text_of(await client.call_tool("double", {"number": 4})) == '{"number": 8}'
-            tasks.cancel_scope.cancel()
-        while not told(tmp_path, "cancelled"):
-            await anyio.sleep(0.01)
-
-    run(story, tmp_path, mode=mode)
+    run(lambda client: cancel_a_slow_call(client, tmp_path), tmp_path, mode=mode)
 
 
 def test_feedback_is_never_taken_for_what_a_tool_promises_to_give(tmp_path: Path) -> None:

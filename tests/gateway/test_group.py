@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from retrycontract.mcp.behind import NAME, CommandServer, read_servers
-from tests.gateway.connections import ROOT, SECONDS, run, text_of, told, upstream_command
+from tests.gateway.connections import ANSWERS_BACK, ROOT, SECONDS, run, text_of, told, upstream_command
 from tests.gateway.listening import call, gateway, request
 from tests.gateway.raw_http import RawHttp, raw_http
 from tests.gateway.raw_upstream import STRANGE
@@ -62,13 +62,6 @@ def test_tools_prompts_and_resources_of_all_are_offered_and_reached(tmp_path: Pa
         asked.append(params.message)
         return types.ElicitResult(action="accept", content={"sure": True})
 
-    async def roots(context: Any) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=[types.Root(uri="file:///srv")])  # type: ignore[arg-type]
-
-    async def sample(context: Any, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
-        content = types.TextContent(type="text", text="yes")
-        return types.CreateMessageResult(role="assistant", content=content, model="none")
-
     async def story(client: Client) -> None:
         assert client.instructions == "one: Read before you write.\n\nother: Read before you write."
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -111,7 +104,7 @@ def test_tools_prompts_and_resources_of_all_are_offered_and_reached(tmp_path: Pa
 
     stderr = run(
         story, tmp_path, "--servers", file, env={"REMOTE_TOKEN": "remote", "RETRYCONTRACT_API_KEY": "rc_x"},
-        mode="legacy", elicitation_callback=elicit, list_roots_callback=roots, sampling_callback=sample,
+        mode="legacy", **ANSWERS_BACK | {"elicitation_callback": elicit},
     )  # fmt: skip
     assert "The MCP server 'broken' is left out: it cannot be started: there is no such command" in stderr
     assert told(one, "environment")[0]["COLOUR"] == "light blue"

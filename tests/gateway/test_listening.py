@@ -14,7 +14,16 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.gateway.connections import ROOT, SECONDS, run, text_of, told, upstream_command
+from tests.gateway.connections import (
+    ANSWERS_BACK,
+    ROOT,
+    SECONDS,
+    cancel_a_slow_call,
+    run,
+    text_of,
+    told,
+    upstream_command,
+)
 from tests.gateway.listening import Listening, call, gateway, messages_in
 from tests.serving.threads import eventually
 
@@ -73,16 +82,6 @@ def connected(request: pytest.FixtureRequest, tmp_path: Path) -> Ways:
 def test_calls_are_checked_and_what_the_server_asks_arrives_in_each_way(connected: Ways) -> None:
     logged: list[Any] = []
 
-    async def sample(context: Any, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
-        content = types.TextContent(type="text", text="yes")
-        return types.CreateMessageResult(role="assistant", content=content, model="none")
-
-    async def roots(context: Any) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=[types.Root(uri="file:///srv")])  # type: ignore[arg-type]
-
-    async def elicit(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-        return types.ElicitResult(action="accept", content={"sure": True})
-
     async def log(params: types.LoggingMessageNotificationParams) -> None:
         logged.append(params.data)
 
@@ -98,35 +97,12 @@ def test_calls_are_checked_and_what_the_server_asks_arrives_in_each_way(connecte
         while not logged:
             await anyio.sleep(0.01)
 
-    connected(
-        story, mode="legacy", sampling_callback=sample, list_roots_callback=roots, elicitation_callback=elicit,
-        logging_callback=log,
-    )  # fmt: skip
+    connected(story, mode="legacy", logging_callback=log, **ANSWERS_BACK)
     assert logged == ["asked"]
 
 
 def test_progress_and_cancellation_pass_in_each_way(connected: Ways, folder: Path) -> None:
-    before = len(told(folder, "cancelled"))
-
-    async def story(client: Client) -> None:
-        started = anyio.Event()
-
-        async def progress(done: float, total: float | None, message: str | None) -> None:
-            assert (done, total, message) == (1.0, 3.0, "a third")
-            started.set()
-
-        async def slow() -> None:
-            await client.call_tool("slow", {}, progress_callback=progress)
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(slow)
-            await started.wait()
-            assert text_of(await client.call_tool("double", {"number": 4})) == '{"number": 8}'
-            tasks.cancel_scope.cancel()
-        while len(told(folder, "cancelled")) == before:
-            await anyio.sleep(0.01)
-
-    connected(story, mode="legacy")
+    connected(lambda client: cancel_a_slow_call(client, folder), mode="legacy")
 
 
 def test_a_server_of_the_stateless_protocol_is_spoken_with_over_http(over_http: str, tmp_path: Path) -> None:

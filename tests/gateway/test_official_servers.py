@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import anyio
@@ -29,7 +28,7 @@ from tests.gateway.connections import ROOT, SECONDS, gateway_command, run_comman
 from tests.gateway.listening import gateway
 from tests.gateway.test_third_party import installed
 from tests.serving.servers import free_port
-from tests.serving.threads import eventually
+from tests.serving.threads import eventually, served
 
 pytestmark = [
     pytest.mark.soak,
@@ -201,11 +200,10 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
     programs = {lock: installed(lock, tmp_path_factory.mktemp("pypi")) for lock in {lock for lock, _ in PYPI.values()}}
     (tmp_path_factory.getbasetemp() / "page.html").write_text("<h1>Page ä</h1>" + "<p>word</p>" * 100)
     serve = partial(SimpleHTTPRequestHandler, directory=tmp_path_factory.getbasetemp())
-    with ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), serve)
+    with served(server):
         page = f"http://127.0.0.1:{server.server_port}/page.html"
         yield Registry(packages, tmp_path_factory.mktemp("files"), programs, page)
-        server.shutdown()
 
 
 async def answer(client: Client, method: str, params: dict[str, Any]) -> Any:

@@ -13,7 +13,17 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
-from tests.gateway.connections import ROOT, gateway_command, raw_answers, run, text_of, told, upstream_command
+from tests.gateway.connections import (
+    ANSWERS_BACK,
+    ROOT,
+    elicit,
+    gateway_command,
+    raw_answers,
+    run,
+    text_of,
+    told,
+    upstream_command,
+)
 from tests.gateway.listening import call, gateway
 from tests.serving.service import Service
 
@@ -48,16 +58,6 @@ def test_the_answers_are_those_of_the_upstream_itself() -> None:
 def test_what_the_server_asks_of_the_client_arrives_and_is_answered(tmp_path: Path) -> None:
     logged: list[Any] = []
 
-    async def sample(context: Any, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
-        content = types.TextContent(type="text", text="yes")
-        return types.CreateMessageResult(role="assistant", content=content, model="none")
-
-    async def roots(context: Any) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=[types.Root(uri="file:///srv")])  # type: ignore[arg-type]
-
-    async def elicit(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-        return types.ElicitResult(action="accept", content={"sure": True})
-
     async def log(params: types.LoggingMessageNotificationParams) -> None:
         logged.append(params.data)
 
@@ -65,17 +65,11 @@ def test_what_the_server_asks_of_the_client_arrives_and_is_answered(tmp_path: Pa
         answer = text_of(await client.call_tool("ask", {}))
         assert answer == '{"model": "yes", "roots": ["file:///srv"], "user": {"sure": true}}'
 
-    run(
-        story, tmp_path, mode="legacy", sampling_callback=sample, list_roots_callback=roots,
-        elicitation_callback=elicit, logging_callback=log,
-    )  # fmt: skip
+    run(story, tmp_path, mode="legacy", logging_callback=log, **ANSWERS_BACK)
     assert logged == ["asked"]
 
 
 def test_a_server_of_the_stateless_protocol_may_ask_back_before_it_answers(tmp_path: Path) -> None:
-    async def elicit(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-        return types.ElicitResult(action="accept", content={"sure": True})
-
     async def story(client: Client) -> None:
         assert (await client.call_tool("confirm", {"number": "x"})).is_error
         assert text_of(await client.call_tool("confirm", {"number": 1})) == '{"confirm": {"number": 1}}'

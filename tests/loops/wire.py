@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
+
+from tests.serving.threads import served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,14 +69,8 @@ def answering(*answers: Any) -> Iterator[Wire]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     wire.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, name="wire", kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with served(server):
         yield wire
-    finally:
-        server.shutdown()
-        thread.join(10)
-        server.server_close()
 
 
 def openai_says(

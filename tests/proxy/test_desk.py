@@ -307,20 +307,12 @@ def test_a_call_that_the_model_withdraws_is_cancelled(before: Any, agent: Client
     assert [call.state for call in agent.calls()] == ["cancelled"]
 
 
-REVOKE = """
-from django.utils import timezone
-from retrycontract.store.models import ApiKey, Door
-from retrycontract.usecases.people.admit import revoke_key
-revoke_key(ApiKey.objects.get(prefix="{prefix}"), now=timezone.now(), actor="ada", door=Door.COMMAND)
-"""
-
-
 def test_a_wrong_call_is_not_let_through_when_the_key_is_revoked_while_a_person_is_waited_for(
     before: Any, agent: Client, service: Service, key: str
 ) -> None:
     def revoke() -> None:
         eventually(lambda: list(agent.calls(state="blocked")))
-        service.manage("shell", "--verbosity", "0", "--command", REVOKE.format(prefix=key[:11]))
+        service.revoke(key)
 
     somebody = threading.Thread(target=revoke)
     somebody.start()

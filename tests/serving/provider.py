@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
+
+from tests.serving.threads import served
 
 CLIENT_ID, CLIENT_SECRET = "desk", "the-desks-secret-at-the-provider-0123456789"
 
@@ -119,11 +120,5 @@ def serving() -> Iterator[Provider]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     provider.issuer = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
+    with served(server):
         yield provider
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

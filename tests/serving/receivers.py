@@ -14,6 +14,8 @@ from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+from tests.serving.threads import served
+
 if TYPE_CHECKING:
     from pytest_django import Settings
 
@@ -99,15 +101,10 @@ def receiving(receiver: Receiver | None = None) -> Iterator[Receiver]:
         def handle_error(self, *_: Any) -> None:
             """A client that hung up is no news."""
 
-    with Server(("127.0.0.1", kept.port), Handler) as server:
-        kept.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield kept
-        finally:
-            server.shutdown()
-            thread.join()
+    server = Server(("127.0.0.1", kept.port), Handler)
+    kept.port = server.server_address[1]
+    with served(server):
+        yield kept
 
 
 @dataclass
@@ -173,13 +170,10 @@ def taking_mail(mailbox: Mailbox | None = None) -> Iterator[Mailbox]:
         block_on_close = False
         allow_reuse_address = True
 
-    with Server(("127.0.0.1", kept.port), Handler) as server:
-        kept.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    server = Server(("127.0.0.1", kept.port), Handler)
+    kept.port = server.server_address[1]
+    with served(server):
         try:
             yield kept
         finally:
             done.set()
-            server.shutdown()
-            thread.join()

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -67,6 +68,15 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def is_alive(port: int) -> bool:
+    """Tell whether a service answers at a port that it lives."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/livez", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
 
 
 def is_listened_to(port: int) -> bool:

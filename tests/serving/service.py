@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.serving.forked import forked
+from tests.serving.servers import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 180  # a hang guard: a quiet machine migrates a new database in a few
@@ -42,6 +42,12 @@ from django.core.management import call_command
 from retrycontract.management.commands.up import gather_files
 call_command("migrate", interactive=False, verbosity=0)
 gather_files(Path(os.environ["RETRYCONTRACT_DATA_DIR"]))
+"""
+REVOKE = """
+from django.utils import timezone
+from retrycontract.store.models import ApiKey, Door
+from retrycontract.usecases.people.admit import revoke_key
+revoke_key(ApiKey.objects.get(prefix="{prefix}"), now=timezone.now(), actor="ada", door=Door.COMMAND)
 """
 # Commands of one service one after the other: to start a process for each takes longer than most stories.
 CONSOLE = """
@@ -123,7 +129,7 @@ class Service:
             shutil.copytree(
                 first_data(), self.data_dir, ignore=shutil.ignore_patterns("config.yml"), dirs_exist_ok=True
             )
-        self.port = self.port or _free_port()
+        self.port = self.port or free_port()
         seen = len(self.log) if (self.data_dir / "service.log").exists() else 0
         with (self.data_dir / "service.log").open("ab") as log:
             self.process = subprocess.Popen(
@@ -201,6 +207,10 @@ class Service:
         )
         return done.stdout.strip()
 
+    def revoke(self, key: str) -> None:
+        """Revoke an agent's key, while it is in use."""
+        self.manage("shell", "--verbosity", "0", "--command", REVOKE.format(prefix=key[:11]))
+
     def send(
         self,
         method: str,
@@ -274,10 +284,3 @@ class AgentClient:
         answer = self.send("POST", "/calls", body, headers={"Prefer": "wait=60"})
         assert answer.status == 200, answer.text
         return answer.body
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -17,6 +17,7 @@ import uvicorn
 
 if TYPE_CHECKING:
     import socket
+    import socketserver
     from collections.abc import Callable, Iterator, Mapping
 
     from retrycontract.front.bridge import Message, Scope
@@ -91,8 +92,22 @@ def fetch(
         connection.close()
 
 
-def busy_threads(looked_at: float = 0.2) -> list[str]:
+@contextmanager
+def served(server: socketserver.BaseServer) -> Iterator[None]:
+    """Let a server of the standard library answer in a thread while the block runs; it is closed then."""
+    with server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def busy_threads() -> list[str]:
     """List the other threads of this process that compute for most of a moment; none where there is no /proc."""
+    looked_at = 0.2
 
     def spent() -> dict[str, int]:
         found = {}

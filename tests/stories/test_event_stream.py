@@ -25,14 +25,6 @@ from tests.serving.threads import eventually
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
-REVOKE = """
-from django.utils import timezone
-from retrycontract.store.models import ApiKey, Door
-from retrycontract.usecases.people.admit import revoke_key
-revoke_key(ApiKey.objects.get(prefix="{prefix}"), now=timezone.now(), actor="ada", door=Door.COMMAND)
-"""
-
-
 @contextmanager
 def open_stream(service: Service, key: str) -> Iterator[HTTPResponse]:
     """Open a stream from the first event on, as it comes over the wire."""
@@ -133,7 +125,7 @@ def test_a_stream_ends_when_its_key_does_and_tells_nothing_more(judged_service: 
     with open_stream(judged_service, taken_away) as stream:
         agent.submit("count", "c0", {"n": "x"})
         assert b"attempt.judged" in next(line for line in stream if line.startswith(b"data: "))
-        judged_service.manage("shell", "--verbosity", "0", "--command", REVOKE.format(prefix=taken_away[:11]))
+        judged_service.revoke(taken_away)
         agent.submit("count", "c1", {"n": "x"})
         assert b"data: " not in stream.read()
 

@@ -6,7 +6,6 @@ import gzip
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,7 +27,7 @@ from tests.serving.forked import forked
 from tests.serving.receivers import Receiver, receiving
 from tests.serving.servers import free_port
 from tests.serving.service import ROOT, AgentClient, Service
-from tests.serving.threads import eventually
+from tests.serving.threads import eventually, served
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SECRETS = ("ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8", "canary-argument", "canary-of-a-person", "canaryPathSecret")
@@ -82,13 +81,10 @@ def collector() -> Iterator[Collector]:
         def log_message(self, *_: Any) -> None:
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        kept.port = server.server_port
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    kept.port = server.server_port
+    with served(server):
         yield kept
-        server.shutdown()
-        thread.join()
 
 
 def attributes_of(span: Any) -> dict[str, Any]:

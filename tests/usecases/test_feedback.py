@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from retrycontract import parse_feedback
-from retrycontract.config.installed_formatters import _installed
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.feedback_text import ParsedFeedback
 from retrycontract.store.models import Attempt
 from retrycontract.usecases.tools.try_schema import dry_run
-from tests.contract.polite_words import install_polite_words
+from tests.contract.polite_words import polite_words as polite_words
 from tests.factories import DEPLOY, WRONG, answer, make_agent, make_tool, make_user
 from tests.usecases.conftest import Send
 
@@ -54,15 +50,6 @@ def test_the_same_mistakes_again_are_called_so(send: Send) -> None:
     make_tool(agent)
     call = send(agent, WRONG).call
     assert told(send(agent, {"service": "api", "region": "asia"}, call=call)).is_unchanged
-
-
-@pytest.fixture
-def polite_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    install_polite_words(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    _installed.cache_clear()
-    yield
-    _installed.cache_clear()
 
 
 @pytest.mark.usefixtures("polite_words")
