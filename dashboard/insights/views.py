@@ -161,13 +161,6 @@ def _plots(page: BoardPage, found: Insights) -> dict[str, Any]:
     def calls(course: str = "", **more: str) -> str:
         return page.calls(**page.of_tool, course=course, **more)
 
-    recovery = []
-    for one in found.attempts:
-        low, high = Share(one.valid, one.judged).interval
-        few = f"few: {percent(low)} to {percent(high)}" if one.judged < FEW else ""
-        link, of_note = calls(f"checked-{one.number}"), calls(f"valid-{one.number}")
-        width = f"{one.rate * 100:.1f}"
-        recovery.append(Bar(_attempt(one.number), one.judged, width, percent(one.rate), few, link, of_note))
     return {
         "headlines": _headlines(found, waits, each, calls),
         "board": board,
@@ -191,7 +184,7 @@ def _plots(page: BoardPage, found: Insights) -> dict[str, Any]:
             replace(bar, link=calls(f"valid-{one.number}"))
             for bar, one in zip(draw_bars(success, of=right), found.attempts, strict=True)
         ],
-        "recovery": recovery,
+        "recovery": _recovery(found, calls),
         "times": [
             replace(bar, link=calls(f"within-{limit or LONGEST}"))
             for bar, (limit, _) in zip(draw_bars(times), within, strict=True)
@@ -241,6 +234,18 @@ def _headlines(found: Insights, waits: list[int], each: list[int] | None, calls:
             (f"tokens{by_agents} at four characters each", ""),
         ), calls("cost")),
     ]  # fmt: skip
+
+
+def _recovery(found: Insights, calls: Callable[..., str]) -> list[Bar]:
+    """Make bars of the attempts by their number: how many were checked, and which share of them was valid."""
+    bars = []
+    for one in found.attempts:
+        low, high = Share(one.valid, one.judged).interval
+        few = f"few: {percent(low)} to {percent(high)}" if one.judged < FEW else ""
+        link, of_note = calls(f"checked-{one.number}"), calls(f"valid-{one.number}")
+        width = f"{one.rate * 100:.1f}"
+        bars.append(Bar(_attempt(one.number), one.judged, width, percent(one.rate), few, link, of_note))
+    return bars
 
 
 def _decisions(found: Insights, calls: Callable[..., str]) -> list[tuple[Bar, list[tuple[int, str]]]]:

@@ -36,10 +36,6 @@ class CompiledSchema:
         lister = ErrorLister.of(schema, admission.width)
         return cls(schema, admission.validator, SchemaIndex(schema), admission.cheap_depth, lister)
 
-    def visits(self, values: int) -> int:
-        """Tell how often a submission of so many values may be held against a subschema."""
-        return values * self.lister.width
-
 
 PluginCheck = Callable[[Any], Iterable[ValidationError]]
 

@@ -60,7 +60,6 @@ class RetryTracker(Protocol):
 @dataclass(slots=True)
 class _Track:
     attempts: int = 0
-    finished: bool = False
     history: deque[tuple[AttemptRecord, int]] = field(default_factory=deque)
     size: int = 0
 

@@ -162,10 +162,6 @@ class StandingHint(models.Model):
     def __str__(self) -> str:
         return f"for {self.tool_name}: shown {self.shown} times, next attempt valid {self.worked} times"
 
-    @property
-    def mistake(self) -> Mistake:
-        return Mistake(self.namespace, self.tool_name, self.fingerprint)
-
     def is_active(self, now: datetime) -> bool:
         """Tell whether agents are told it now."""
         return self.off_at is None and self.expires_at > now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from retrycontract.contract.decisions import Decision
@@ -104,10 +104,6 @@ class AnswerTimes:
     @property
     def answers(self) -> int:
         return sum(amount for _, amount in self.buckets)
-
-    @property
-    def mean(self) -> timedelta:
-        return timedelta(seconds=self.seconds / self.answers) if self.answers else timedelta()
 
 
 @dataclass(frozen=True, slots=True)
