@@ -48,10 +48,26 @@ def viewer(db: None) -> Client:
     return logged_in(make_user("vera", Role.VIEWER))
 
 
+@pytest.fixture
+def admin(db: None) -> Client:
+    """The browser of somebody who looks after the service."""
+    return logged_in(make_user("ada", Role.ADMIN))
+
+
 def logged_in(user: User, **options: Any) -> Client:
     client = Client(**options)
     client.force_login(user)
     return client
+
+
+def ids(response: Page) -> list[str]:
+    """List the calls of a page's rows."""
+    return re.findall(r'id="row-(call_\w+)"', response.content.decode())
+
+
+def file_of(desk: Client, address: str) -> str:
+    """Read what is downloaded."""
+    return b"".join(desk.get(address)).decode()
 
 
 def text_of(response: Page) -> str:

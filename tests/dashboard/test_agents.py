@@ -12,19 +12,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dashboard.navigation import Role
 from retrycontract.store.models import Agent, ApiKey, Event, Scope
 from retrycontract.usecases.counts.keep_count import charge
-from tests.dashboard.conftest import csrf_token, logged_in, text_of
-from tests.factories import make_agent, make_tool, make_user
+from tests.dashboard.conftest import csrf_token, text_of
+from tests.factories import make_agent, make_tool
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def admin() -> Client:
-    """The browser of somebody who looks after the service."""
-    return logged_in(make_user("ada", Role.ADMIN))
 
 
 def make_key(agent: Agent, **fields: Any) -> ApiKey:

@@ -18,18 +18,12 @@ from dashboard.audit import DOORS, EVENTS
 from dashboard.navigation import Role
 from retrycontract.store.models import Call, Door, Event
 from retrycontract.usecases.people.admit import issue_key
-from tests.dashboard.conftest import Page, logged_in, text_of
+from tests.dashboard.conftest import Page, file_of, logged_in, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user
 from tests.serving.service import ROOT
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
-
-
-@pytest.fixture
-def admin(db: None) -> Client:
-    """The browser of somebody who looks after the service."""
-    return logged_in(make_user("ada", Role.ADMIN))
 
 
 def told(response: Page) -> list[str]:
@@ -39,10 +33,6 @@ def told(response: Page) -> list[str]:
 
 def note(name: str = "agent.renamed", *, hours: float = 0, actor: str = "ada", door: Door = Door.ADMIN) -> Event:
     return Event.record(name, actor=actor, door=door, at=NOW - timedelta(hours=hours), agent="deployer")
-
-
-def file_of(admin: Client, address: str) -> str:
-    return b"".join(admin.get(address)).decode()
 
 
 @pytest.mark.parametrize("path", ["/audit/", "/audit.csv"])

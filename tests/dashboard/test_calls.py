@@ -22,25 +22,17 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.outputs import Generation
 from retrycontract.store.fields import new_call_id
 from retrycontract.store.models import Call
-from tests.dashboard.conftest import Page, logged_in, text_of
+from tests.dashboard.conftest import Page, file_of, ids, logged_in, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
 
 
-def ids(response: Page) -> list[str]:
-    return re.findall(r'id="row-(call_\w+)"', response.content.decode())
-
-
 def following(response: Page) -> str:
     """Give the address that the page leads on to."""
     found = re.search(r'class="pages-next"\s+href="([^"]+)"', response.content.decode())
     return found.group(1).replace("&amp;", "&") if found else ""
-
-
-def file_of(desk: Client, address: str) -> str:
-    return b"".join(desk.get(address)).decode()
 
 
 def test_every_state_is_listed_the_newest_first(desk: Client) -> None:

@@ -21,7 +21,7 @@ from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.claim_call import claim_next
 from retrycontract.usecases.calls.sweep import index_calls
 from retrycontract.usecases.people.admit import rename_agent
-from tests.dashboard.conftest import HTMX, Page, text_of
+from tests.dashboard.conftest import HTMX, Page, ids, text_of
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
-
-
-def ids(response: Page) -> list[str]:
-    return re.findall(r'id="row-(call_\w+)"', response.content.decode())
 
 
 def test_the_longest_waiting_call_stands_first(desk: Client) -> None:

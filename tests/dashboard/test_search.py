@@ -15,8 +15,8 @@ from retrycontract.store import call_texts
 from retrycontract.store.models import Call
 from retrycontract.usecases.calls.sweep import forget_calls, index_calls
 from tests.canaries.places import canary
-from tests.dashboard.conftest import logged_in
-from tests.dashboard.test_calls import NOW, ids
+from tests.dashboard.conftest import ids, logged_in
+from tests.dashboard.test_calls import NOW
 from tests.factories import RIGHT, make_agent, make_blocked, make_call, make_tool, make_user, submit
 from tests.usecases.conftest import configure
 

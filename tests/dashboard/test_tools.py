@@ -16,25 +16,18 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dashboard.navigation import Role
 from dashboard.tools.tool_figures import MOST_TOOLS, draw_heat
 from retrycontract.contract.outputs import Kind
 from retrycontract.store.models import Event, Tool, ToolVersion
 from retrycontract.usecases.counts.read_insights import Heat
 from retrycontract.usecases.tools.register_tool import register_tool
-from tests.dashboard.conftest import logged_in, text_of
-from tests.factories import DEPLOY, RIGHT, WRONG, make_agent, make_call, make_tool, make_user
+from tests.dashboard.conftest import text_of
+from tests.factories import DEPLOY, RIGHT, WRONG, make_agent, make_call, make_tool
 
 pytestmark = pytest.mark.django_db
 TOKEN = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 WIDER = copy.deepcopy(DEPLOY)
 WIDER["properties"]["region"]["enum"].append("europe")
-
-
-@pytest.fixture
-def admin() -> Client:
-    """The browser of somebody who may change tools."""
-    return logged_in(make_user("ada", Role.ADMIN))
 
 
 @pytest.fixture

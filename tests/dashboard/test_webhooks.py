@@ -15,7 +15,6 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from dashboard import webhooks
-from dashboard.navigation import Role
 from dashboard.webhooks import PAGE
 from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import (
@@ -29,8 +28,8 @@ from retrycontract.store.models import (
 )
 from retrycontract.usecases.notify.drain_outbox import drain_endpoints
 from retrycontract.usecases.notify.tend_endpoint import MOST_ON, add_endpoint
-from tests.dashboard.conftest import csrf_token, logged_in, text_of
-from tests.factories import make_agent, make_blocked, make_user
+from tests.dashboard.conftest import csrf_token, text_of
+from tests.factories import make_agent, make_blocked
 from tests.serving.receivers import receiving
 from tests.usecases.conftest import configure
 
@@ -38,12 +37,6 @@ pytestmark = pytest.mark.django_db
 SECRET_PATH = "hush-T000-B000-verysecret"
 ADDRESS = f"https://hooks.example/{SECRET_PATH}"
 FORM: dict[str, Any] = {"agent": "", "address": ADDRESS, "events": ["call.blocked", "call.expired"]}
-
-
-@pytest.fixture
-def admin() -> Client:
-    """The browser of somebody who looks after the service."""
-    return logged_in(make_user("ada", Role.ADMIN))
 
 
 def make_endpoint(address: str = ADDRESS) -> WebhookEndpoint:

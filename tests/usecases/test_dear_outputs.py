@@ -199,12 +199,10 @@ def test_a_search_that_goes_back_without_end_is_cut_off_and_told() -> None:
     assert "send a shorter text" in attempt.feedback
 
 
-@pytest.mark.usefixtures("shared_database")
-@pytest.mark.parametrize("judge", ["auto", "worker"])
-def test_no_writer_waits_while_a_large_output_is_read_through(settings: Settings, judge: str) -> None:
-    configure(settings, judge=judge)
-    agent, within = make_agent(), list[str]()
-    make_tool(agent, schema={})
+@contextmanager
+def calls_in_transactions() -> Iterator[list[str]]:
+    """Give the names of the functions that are called within transactions while the block runs."""
+    within = list[str]()
 
     def look(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and connection.in_atomic_block:
@@ -212,9 +210,19 @@ def test_no_writer_waits_while_a_large_output_is_read_through(settings: Settings
 
     sys.setprofile(look)
     try:
-        assert send_and_judge(agent, {"a": [1, 2]}).status == "valid"
+        yield within
     finally:
         sys.setprofile(None)
+
+
+@pytest.mark.usefixtures("shared_database")
+@pytest.mark.parametrize("judge", ["auto", "worker"])
+def test_no_writer_waits_while_a_large_output_is_read_through(settings: Settings, judge: str) -> None:
+    configure(settings, judge=judge)
+    agent = make_agent()
+    make_tool(agent, schema={})
+    with calls_in_transactions() as within:
+        assert send_and_judge(agent, {"a": [1, 2]}).status == "valid"
     assert "fill_in" in within
     assert {"has_redaction", "text_of"}.isdisjoint(within)
 
@@ -222,18 +230,10 @@ def test_no_writer_waits_while_a_large_output_is_read_through(settings: Settings
 @pytest.mark.usefixtures("shared_database")
 def test_no_writer_waits_while_a_thousand_errors_are_put_in_order_folded_and_written(settings: Settings) -> None:
     configure(settings)
-    agent, within = make_agent(), list[str]()
+    agent = make_agent()
     make_tool(agent, schema={"properties": {"a": {"items": {"type": "string"}}}})
-
-    def look(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and connection.in_atomic_block:
-            within.append(frame.f_code.co_name)
-
-    sys.setprofile(look)
-    try:
+    with calls_in_transactions() as within:
         attempt = send_and_judge(agent, {"a": [*range(20_000)]})
-    finally:
-        sys.setprofile(None)
     assert (len(attempt.errors_json), attempt.is_dear) == (1_001, True)
     assert "fill_in" in within
     assert {"_folded", "sort_key", "fingerprint"}.isdisjoint(within)
