@@ -28,6 +28,7 @@ from typing import Any
 
 from retrycontract.client.exchange import Reply
 from retrycontract.contract.errors import WrongInputError
+from retrycontract.contract.json_types import sequence
 from retrycontract.contract.lifecycle import CallState
 
 
@@ -79,7 +80,8 @@ class RefusedError(ClientError):
         self.status = reply.status
         self.code = str(problem.get("code", ""))
         self.detail = str(problem.get("detail") or "The answer says nothing more; a proxy may have given it.")
-        faults = [fault for fault in _list(problem, "errors") if isinstance(fault, dict)]
+        # A proxy or another service may have written something else there.
+        faults = [fault for fault in sequence(problem, "errors") if isinstance(fault, dict)]
         self.errors = tuple(
             Fault(*(str(fault.get(name, "")) for name in ("pointer", "code", "detail"))) for fault in faults
         )
@@ -118,7 +120,7 @@ class ConflictError(RefusedError):
         problem = _problem(reply)
         self.call_id: str | None = problem.get("call_id")
         self.state: str | None = problem.get("state")
-        self.candidates: tuple[str, ...] = tuple(map(str, _list(problem, "candidates")))
+        self.candidates: tuple[str, ...] = tuple(map(str, sequence(problem, "candidates")))
         if self.candidates:
             self.args = (f"{self.args[0]}\n  candidates: {', '.join(self.candidates)}",)
 
@@ -214,9 +216,3 @@ def _problem(reply: Reply) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return problem if isinstance(problem, dict) else {}
-
-
-def _list(problem: dict[str, Any], name: str) -> list[Any]:
-    """Give a problem's list; a proxy or another service may have written something else there."""
-    found = problem.get(name)
-    return found if isinstance(found, list) else []

@@ -44,6 +44,18 @@ def is_of_a_type(value: Any, types: Collection[str]) -> bool:
     return name in types or (name == "integer" and "number" in types) or (is_whole and "integer" in types)
 
 
+def mapping(holder: dict[str, Any], name: str) -> dict[str, Any]:
+    """Give the object of a name, such as that of `properties`; an empty one where something else stands there."""
+    found = holder.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def sequence(holder: dict[str, Any], name: str) -> list[Any]:
+    """Give the array of a name, such as that of `required`; an empty one where something else stands there."""
+    found = holder.get(name)
+    return found if isinstance(found, list) else []
+
+
 def has_at_most(nodes: int, value: Any) -> bool:
     """Tell whether a value holds no more than so many values, itself included; looks no further than that."""
     seen = 0

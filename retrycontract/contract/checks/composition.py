@@ -17,7 +17,7 @@ from weakref import proxy
 import re2
 
 from retrycontract.contract import pointers
-from retrycontract.contract.json_types import Schema
+from retrycontract.contract.json_types import Schema, mapping, sequence
 from retrycontract.contract.pointers import escape
 from retrycontract.contract.schemas.graph import UNEVALUATED
 
@@ -92,17 +92,17 @@ class InstancePlace:
         # Which of the schemas say something of a member by its name, and which of any: of hundreds few do.
         self._properties = defaultdict[str, list[int]](list)
         for at, schema in enumerate(schemas):
-            for name in _mapping(schema, "properties"):
+            for name in mapping(schema, "properties"):
                 self._properties[name].append(at)
         self._open = [at for at, each in enumerate(schemas) if not OPEN.isdisjoint(each)]
         self.declared = frozenset(name for schema in schemas for name in _names(schema))
         # What the schemas ask for, all of them taken together, and the values that they name.
-        kinds = [kind for schema in schemas for kind in (schema.get("type"), *_sequence(schema, "type"))]
+        kinds = [kind for schema in schemas for kind in (schema.get("type"), *sequence(schema, "type"))]
         self.types = frozenset(kind for kind in kinds if isinstance(kind, str))
-        fixed = [(*_sequence(each, "enum"), *([each["const"]] if "const" in each else ())) for each in schemas]
+        fixed = [(*sequence(each, "enum"), *([each["const"]] if "const" in each else ())) for each in schemas]
         self.options = tuple(chain.from_iterable(fixed))
         self.patterns = name_patterns(
-            tuple(name for schema in schemas for name in _mapping(schema, "patternProperties"))
+            tuple(name for schema in schemas for name in mapping(schema, "patternProperties"))
         )
         # Where an author says what becomes of other names the engine judges them; strict
         # mode speaks where nothing is said.
@@ -116,7 +116,7 @@ class InstancePlace:
     @property
     def required(self) -> frozenset[str]:
         """Name the fields that the subschemas ask for, all of them taken together."""
-        return frozenset(str(name) for schema in self.schemas for name in _sequence(schema, "required"))
+        return frozenset(str(name) for schema in self.schemas for name in sequence(schema, "required"))
 
     def unknown(self, value: dict[str, Any]) -> list[str]:
         """List the keys of an object that no subschema of this place declares; none when it is open."""
@@ -207,13 +207,13 @@ class SchemaIndex:
                 if target is not None:
                     yield target, around
         for keyword in ("allOf", *BRANCHES):
-            for branch in _sequence(schema, keyword):
+            for branch in sequence(schema, keyword):
                 yield branch, around or keyword
         for keyword in ("if", "then", "else"):
             if keyword in schema:
                 yield schema[keyword], keyword
         for keyword in ("dependentSchemas", "dependencies"):
-            for dependent in _mapping(schema, keyword).values():
+            for dependent in mapping(schema, keyword).values():
                 yield dependent, keyword
 
 
@@ -290,8 +290,8 @@ def is_spelling(key: str, number: int) -> bool:
 
 
 def _member_schemas(schema: dict[str, Any], name: str) -> Iterator[Schema]:
-    properties = _mapping(schema, "properties")
-    by_pattern = _mapping(schema, "patternProperties")
+    properties = mapping(schema, "properties")
+    by_pattern = mapping(schema, "patternProperties")
     matched = [by_pattern[pattern] for pattern in name_patterns(tuple(by_pattern)).matching(name)] if by_pattern else []
     if name in properties:
         matched.append(properties[name])
@@ -317,18 +317,18 @@ def _item_schemas(schema: dict[str, Any], index: int) -> Iterator[Schema]:
 def _names(schema: dict[str, Any]) -> Iterator[str]:
     """Name the fields that a schema knows: what it asks for, or what others depend on, cannot be unknown."""
     for keyword in ("properties", "dependentSchemas", "dependencies", "dependentRequired"):
-        yield from _mapping(schema, keyword)
+        yield from mapping(schema, keyword)
     for needed in (
         schema.get("required"),
-        *_mapping(schema, "dependentRequired").values(),
-        *_mapping(schema, "dependencies").values(),
+        *mapping(schema, "dependentRequired").values(),
+        *mapping(schema, "dependencies").values(),
     ):
         yield from needed if isinstance(needed, list) else ()
 
 
 def _prefix(schema: dict[str, Any]) -> list[Schema]:
     # Up to 2019-09 a list under `items` was what `prefixItems` is now.
-    return _sequence(schema, "prefixItems") or _sequence(schema, "items")
+    return sequence(schema, "prefixItems") or sequence(schema, "items")
 
 
 def _is_free_form(schema: dict[str, Any]) -> bool:
@@ -341,16 +341,6 @@ def _is_free_form(schema: dict[str, Any]) -> bool:
 def is_sensitive(schema: dict[str, Any]) -> bool:
     """Tell whether a subschema itself marks what it describes."""
     return schema.get("writeOnly") is True or schema.get("x-sensitive") is True or schema.get("format") == "password"
-
-
-def _mapping(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
-    value = schema.get(keyword)
-    return value if isinstance(value, dict) else {}
-
-
-def _sequence(schema: dict[str, Any], keyword: str) -> list[Any]:
-    value = schema.get(keyword)
-    return value if isinstance(value, list) else []
 
 
 def nodes(root: Any) -> Iterator[dict[str, Any]]:

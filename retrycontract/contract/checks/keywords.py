@@ -11,7 +11,7 @@ from retrycontract.contract.checks.composition import lookup
 from retrycontract.contract.checks.failure import Failure
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.json_types import type_name
+from retrycontract.contract.json_types import mapping, sequence, type_name
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.engine_errors import Kind, options_of
 from retrycontract.contract.schemas.type_expressions import FORMATS, counted, describe_types, lacking
@@ -111,11 +111,7 @@ def _triggers(failure: Failure, needed: str) -> list[str]:
         condition = lookup(failure.root, (*failure.path[:-1], "if"))
         if not isinstance(condition, dict):
             return []
-        properties, required = condition.get("properties"), condition.get("required")
-        names = [
-            *(properties if isinstance(properties, dict) else ()),
-            *(required if isinstance(required, list) else ()),
-        ]
+        names = [*mapping(condition, "properties"), *sequence(condition, "required")]
         return list(dict.fromkeys(str(name) for name in names))
     return []
 

@@ -20,6 +20,7 @@ from retrycontract.contract.checks.composition import (
     nodes,
 )
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.json_types import mapping
 from retrycontract.contract.redaction.field_names import is_telling_key, judge
 from retrycontract.contract.redaction.foreign import is_mark, plain_text
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, visible
@@ -56,21 +57,21 @@ def marks_of(index: SchemaIndex) -> SchemaMarks | None:
             continue
         seen.add((id(schema), is_within))
         is_within = is_within or _is_secret(index.place([schema]), reaching)
-        for name, child in _members(schema, "properties"):
+        for name, child in mapping(schema, "properties").items():
             showing = Showing.HOLDING if id(child) in reaching else Showing.OPEN
             if is_within or _is_secret(index.place([child]), reaching):
                 showing = Showing.MARKED
             by_name[name] = max(showing, by_name.get(name, showing))
             pending.append((child, is_within))
         patterns |= {
-            name for name, child in _members(schema, "patternProperties") if is_within or id(child) in reaching
+            name for name, child in mapping(schema, "patternProperties").items() if is_within or id(child) in reaching
         }
         # Below these no name leads on: references, items and branches, and what has a name of another kind.
         nameless: list[Any] = [index.resolve(schema[key]) for key in _REFERENCES if isinstance(schema.get(key), str)]
         for keyword in _NAMELESS:
             child = schema.get(keyword)
             nameless += child if isinstance(child, list) else (child,)
-        nameless += [child for keyword in _BY_NAME for _, child in _members(schema, keyword)]
+        nameless += [child for keyword in _BY_NAME for child in mapping(schema, keyword).values()]
         pending += ((child, is_within) for child in nameless)
     known = name_patterns(tuple(sorted(patterns)))
     hides_all = _is_secret(index.root, reaching)
@@ -251,8 +252,3 @@ def _reaching(index: SchemaIndex) -> set[int]:
             reaching.add(node_id)
             pending += parents[node_id]
     return reaching
-
-
-def _members(schema: dict[str, Any], keyword: str) -> Iterable[tuple[str, Any]]:
-    found = schema.get(keyword)
-    return found.items() if isinstance(found, dict) else ()

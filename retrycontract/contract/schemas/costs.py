@@ -17,13 +17,13 @@ from itertools import islice
 from typing import Any
 from weakref import proxy
 
-from retrycontract.contract.json_types import Schema
+from retrycontract.contract.json_types import Schema, mapping
 from retrycontract.contract.schemas.cost_table import NANOSECONDS
 from retrycontract.contract.schemas.document import read_document
 from retrycontract.contract.schemas.graph import UNEVALUATED, SchemaGraph, SchemaPlace
 from retrycontract.contract.schemas.metaschema import draft_of
 from retrycontract.contract.schemas.patterns import pattern_steps
-from retrycontract.contract.schemas.rates import LARGEST, Misses, Rate, Ways, is_sure, kind_of, mapping, refuses, widest
+from retrycontract.contract.schemas.rates import LARGEST, Misses, Rate, Ways, is_sure, kind_of, refuses, widest
 from retrycontract.contract.schemas.reading_costs import Search, Texts, by_length, unsearched
 from retrycontract.contract.schemas.telling_costs import MOST_WITHIN, Estimate, Readings, Telling
 from retrycontract.contract.schemas.tool_lists import complete

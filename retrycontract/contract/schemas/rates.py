@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple
 
-from retrycontract.contract.json_types import count_nodes
+from retrycontract.contract.json_types import count_nodes, mapping
 from retrycontract.contract.schemas.cost_table import NANOSECONDS
 from retrycontract.contract.schemas.graph import SchemaPlace
 
@@ -308,9 +308,3 @@ def is_sure(keyword: str, schema: dict[str, Any], named: str | None) -> bool:
         case "items":
             return isinstance(schema.get("items"), dict) and "prefixItems" not in schema
     return keyword == "propertyNames"
-
-
-def mapping(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
-    """Give what a keyword maps names to; nothing where it is of another kind."""
-    found = schema.get(keyword)
-    return found if isinstance(found, dict) else {}
