@@ -15,13 +15,10 @@ from http.client import HTTPException
 from itertools import count, cycle
 from typing import Any
 
-import psycopg
-
 from tests.conftest import corpus_rows
 from tests.services.bombing import at
 from tests.services.storm import SCHEMA as SMALL
-from tests.services.test_storm import ask_sqlite
-from tests.serving.scaled import ScaledService
+from tests.services.storm import rows
 from tests.serving.service import AgentClient, Answer, Service
 
 HANG = 300.0  # seconds; a hang guard
@@ -74,14 +71,6 @@ def outputs_for(tools: dict[str, tuple[Any, Any]]) -> list[Output]:
         wrong = {name: value for name, value in right.items() if name != schema["required"][0]}
         outputs += [*[Output(tool, right, "valid")] * 2, Output(tool, wrong, "retry")]
     return outputs
-
-
-def rows(service: Service, question: str) -> list[Any]:
-    """Ask the service's database."""
-    if not isinstance(service, ScaledService):
-        return list(ask_sqlite(service.data_dir, question, whole=True))
-    with psycopg.connect(service.environment["RETRYCONTRACT_DATABASE_URL"]) as connection:
-        return connection.execute(question.encode()).fetchall()
 
 
 @dataclass

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPException
+from pathlib import Path
 from typing import Any
 
+import psycopg
+
+from tests.serving.scaled import ScaledService
 from tests.serving.service import AgentClient, Service
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -98,3 +103,23 @@ class Storm:
             f"calls={self.calls} attempts={len(self.verdicts)} "
             f"seconds_p50={p50:.2f} seconds_p95={p95:.1f} seconds_max={ordered[-1]:.1f}"
         )
+
+
+def rows(service: Service, question: str) -> list[Any]:
+    """Ask the service's database."""
+    if not isinstance(service, ScaledService):
+        return list(ask_sqlite(service.data_dir, question, whole=True))
+    with psycopg.connect(service.environment["RETRYCONTRACT_DATABASE_URL"]) as connection:
+        return connection.execute(question.encode()).fetchall()
+
+
+def ask(service: Service, question: str) -> Any:
+    """Ask the service's database for one value."""
+    return rows(service, question)[0][0]
+
+
+def ask_sqlite(data_dir: Path, question: str, *, whole: bool = False) -> Any:
+    """Ask the database of one process for one value, or for all rows."""
+    with closing(sqlite3.connect(data_dir / "retrycontract.sqlite3")) as database:
+        rows = database.execute(question).fetchall()
+        return rows if whole else rows[0][0]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,20 +18,11 @@ from typing import Any
 import pytest
 
 from tests.bombs import Bomb, known, seeded
-from tests.conftest import require
 from tests.proxy import chat
 from tests.proxy.upstream import upstream
 from tests.services.bombing import HANG, Seen, Unprotected, at, bombard, watched
+from tests.services.faults import scaled_out
 from tests.serving import running
-from tests.serving.scaled import ScaledService
-from tests.serving.servers import (
-    NO_POSTGRESQL,
-    NO_REDIS,
-    postgresql_programs,
-    redis_server,
-    running_postgresql,
-    running_redis,
-)
 from tests.serving.service import AgentClient, Service
 
 TABLE = Path(__file__).resolve().parents[2] / "benchmarks" / "CHAOS.md"
@@ -225,16 +215,7 @@ def beside_the_proxy(tmp_path: Path, name: str, schemas: list[Any], more: bytes)
     ],
 )
 def test_bombs_hold_up_nobody_scaled_out(tmp_path: Path, name: str, keys: int, at_once: int, judge: str) -> None:
-    require(redis_server(), NO_REDIS)
-    require(postgresql_programs(), NO_POSTGRESQL)
-    with running_redis() as redis, running_postgresql() as postgresql:
-        environment = {"RETRYCONTRACT_DATABASE_URL": postgresql.new_database(), "RETRYCONTRACT_REDIS_URL": redis.url}
-        environment["RETRYCONTRACT_JUDGE"] = judge
-        metered = UNMETERED if keys > 1 else {}
-        service = ScaledService(tmp_path / "data", environment | metered, webs=2, workers=2, anew=True)
-        try:
-            service.start()
-            bombs = CHOSEN if keys > 1 else one_key()
-            assert_all_are_told(bombard(service, bombs, keys=keys, at_once=at_once), name)
-        finally:
-            service.stop(signal.SIGKILL)
+    metered = UNMETERED if keys > 1 else {}
+    with scaled_out(tmp_path, RETRYCONTRACT_JUDGE=judge, **metered) as faults:
+        bombs = CHOSEN if keys > 1 else one_key()
+        assert_all_are_told(bombard(faults.service, bombs, keys=keys, at_once=at_once), name)

@@ -23,8 +23,8 @@ import psycopg
 import pytest
 
 from retrycontract.contract.webhooks import WebhookEvent
-from tests.services.storm import OUTPUTS
-from tests.services.test_storm import SHARE, ask_sqlite
+from tests.services.storm import OUTPUTS, ask_sqlite
+from tests.services.test_storm import SHARE
 from tests.serving import running
 from tests.serving.desk import Desk
 from tests.serving.forked import forked

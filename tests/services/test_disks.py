@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.services.storm import SCHEMA, Storm
-from tests.services.test_storm import CALLS, HANG, KILLED_WITHIN, ROUNDS, ask_sqlite
+from tests.services.faults import KILLED_WITHIN
+from tests.services.storm import SCHEMA, Storm, ask_sqlite
+from tests.services.test_storm import CALLS, HANG, ROUNDS
 from tests.serving.service import AgentClient, Service, first_data
 from tests.serving.threads import eventually
 

@@ -11,7 +11,7 @@ import socket
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
 from itertools import count, cycle
 from pathlib import Path
@@ -20,20 +20,12 @@ import psycopg
 import pytest
 from redis import Redis as Client
 
-from tests.conftest import require
 from tests.services.bombing import held
-from tests.services.load import HANG, Load, rows
-from tests.services.test_storm import KILLED_WITHIN, Faults
+from tests.services.faults import KILLED_WITHIN, scaled_out
+from tests.services.load import HANG, Load
+from tests.services.storm import rows
 from tests.serving import running
 from tests.serving.scaled import ScaledService
-from tests.serving.servers import (
-    NO_POSTGRESQL,
-    NO_REDIS,
-    postgresql_programs,
-    redis_server,
-    running_postgresql,
-    running_redis,
-)
 from tests.serving.service import AgentClient, Service
 from tests.serving.threads import eventually
 from worker.beside_pool import PATIENCE
@@ -56,22 +48,6 @@ MAY_VARY = {
 OTHERS = " FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 LEFT = "SELECT 1 FROM retrycontract_attempt WHERE state IN ('queued', 'leased') AND NOT is_dear"
 Gauges = dict[str, float]
-
-
-@contextmanager
-def scaled_out(folder: Path, **environment: str) -> Iterator[Faults]:
-    """Run two web processes and two workers on a PostgreSQL and a Redis of their own."""
-    require(redis_server(), NO_REDIS)
-    require(postgresql_programs(), NO_POSTGRESQL)
-    with running_redis() as redis, running_postgresql() as postgresql:
-        of_servers = {"RETRYCONTRACT_DATABASE_URL": postgresql.new_database(), "RETRYCONTRACT_REDIS_URL": redis.url}
-        settings = of_servers | {"RETRYCONTRACT_JUDGE": "worker"} | environment
-        service = ScaledService(folder / "data", settings, webs=2, workers=2, anew=True)
-        try:
-            service.start()
-            yield Faults(service, redis, postgresql)
-        finally:
-            service.stop(signal.SIGKILL)
 
 
 def processes(service: Service) -> dict[str, int]:

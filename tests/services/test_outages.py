@@ -15,6 +15,7 @@ from redis import Redis as Client
 
 from tests.bombs import known
 from tests.conftest import require
+from tests.services.faults import scaled_out
 from tests.serving import running
 from tests.serving.scaled import ScaledService
 from tests.serving.servers import (
@@ -249,32 +250,25 @@ ENDS_WITHIN = {"gone": 10.0, "silent": 25.0}
 
 @pytest.mark.parametrize("state", ENDS_WITHIN)
 def test_an_idle_worker_ends_soon_although_redis_and_postgresql_are_away(tmp_path: Path, state: str) -> None:
-    require(redis_server(), NO_REDIS)
-    require(postgresql_programs(), NO_POSTGRESQL)
-    with running_redis() as redis, running_postgresql() as postgresql:
-        environment = {
-            "RETRYCONTRACT_DATABASE_URL": postgresql.new_database(),
-            "RETRYCONTRACT_REDIS_URL": redis.url,
-            "RETRYCONTRACT_SWEEP_SECONDS": "1",
-        }
-        with running(ScaledService(tmp_path / "data", environment, webs=1, workers=1, anew=True)) as service:
-            assert redis.process is not None
-            assert postgresql.process is not None
-            servers, worker = (redis.process, postgresql.process), service.worker_processes[0]
-            if state == "gone":
-                redis.stop(signal.SIGKILL)
-                postgresql.stop(signal.SIGQUIT)
-            else:
-                for server in servers:
-                    server.send_signal(signal.SIGSTOP)
-            try:
-                time.sleep(4)  # some sweeps that fail
-                began = time.monotonic()
-                worker.send_signal(signal.SIGTERM)
-                worker.wait(60)
-                took = time.monotonic() - began
-            finally:
-                for server in servers if state == "silent" else ():
-                    server.send_signal(signal.SIGCONT)
-            print(f"\n{state}: an idle worker ended after {took:.1f} s")
-            assert took < ENDS_WITHIN[state]
+    with scaled_out(tmp_path, webs=1, workers=1, RETRYCONTRACT_JUDGE="auto", RETRYCONTRACT_SWEEP_SECONDS="1") as faults:
+        redis, postgresql = faults.redis, faults.postgresql
+        assert redis.process is not None
+        assert postgresql.process is not None
+        servers, worker = (redis.process, postgresql.process), faults.service.worker_processes[0]
+        if state == "gone":
+            redis.stop(signal.SIGKILL)
+            postgresql.stop(signal.SIGQUIT)
+        else:
+            for server in servers:
+                server.send_signal(signal.SIGSTOP)
+        try:
+            time.sleep(4)  # some sweeps that fail
+            began = time.monotonic()
+            worker.send_signal(signal.SIGTERM)
+            worker.wait(60)
+            took = time.monotonic() - began
+        finally:
+            for server in servers if state == "silent" else ():
+                server.send_signal(signal.SIGCONT)
+        print(f"\n{state}: an idle worker ended after {took:.1f} s")
+        assert took < ENDS_WITHIN[state]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from tests.conftest import require
-from tests.services.load import HANG, rows
-from tests.services.storm import Storm
-from tests.services.test_storm import KILLED_WITHIN, ask_sqlite, scaled_service
-from tests.serving.servers import NO_POSTGRESQL, NO_REDIS, postgresql_programs, redis_server
+from tests.services.faults import restart_in_turn, scaled_out
+from tests.services.load import HANG
+from tests.services.storm import Storm, ask, ask_sqlite
 from tests.serving.service import DATABASE, Service
 from tests.serving.threads import eventually
 
@@ -57,9 +55,7 @@ def go_on(storm: Storm) -> None:
 
 
 def test_the_scaled_service_is_upgraded_under_load(tmp_path: Path) -> None:
-    require(redis_server(), NO_REDIS)
-    require(postgresql_programs(), NO_POSTGRESQL)
-    with scaled_service(tmp_path) as faults:
+    with scaled_out(tmp_path, RETRYCONTRACT_LEASE_SECONDS="6") as faults:
         service, storm = faults.service, Storm(faults.service)
         with psycopg.connect(service.environment["RETRYCONTRACT_DATABASE_URL"]) as upgraded:
             upgraded.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
@@ -75,17 +71,9 @@ def test_the_scaled_service_is_upgraded_under_load(tmp_path: Path) -> None:
                 tries = migrate(service)
                 go_on(storm)  # this release, on the tables of the next one
                 assert then("SELECT count(*) FROM retrycontract_event WHERE next = 7")
-                for number in (0, 1):
-                    for process, restart in (
-                        (service.web_processes[number], service.restart_web),
-                        (service.worker_processes[number], service.restart_worker),
-                    ):
-                        process.send_signal(signal.SIGTERM)
-                        # uvicorn, once all is finished, ends itself by the signal that it was sent
-                        assert process.wait(KILLED_WITHIN) in (0, -signal.SIGTERM)
-                        restart(number)
+                restart_in_turn(service)
                 go_on(storm)
-            lost, doubled = storm.check(lambda question: rows(service, question)[0][0])
+            lost, doubled = storm.check(partial(ask, service))
             print(f"\nmigrations={tries} restarts=4 {storm.figures()} lost={lost} doubled={doubled}")
             assert (lost, doubled) == (0, 0)
             with pytest.raises(AssertionError):  # the control: what came after the migration counts
