@@ -92,6 +92,25 @@ def test_a_result_is_hidden_by_the_first_call_of_its_id() -> None:
     assert SANITIZER.redact_text(call + results).count("[REDACTED: PASSWORD]") == 3
 
 
+def test_a_list_of_calls_takes_little_longer_than_its_calls() -> None:
+    calls = "".join(f'{{"command": "cat /run/secrets/a{at}", "n": 1}}\n' for at in range(1_000))
+    apart = seconds(lambda: SANITIZER.redact_text(calls))
+    assert seconds(lambda: SANITIZER.redact_text(f'{{"calls": [{calls}')) < 5 * apart + 0.02
+
+
+def test_calls_that_are_never_closed_take_little_longer_than_others() -> None:
+    calls = "".join(f'{{"command": "cat /run/secrets/a{at}", "output": "some words"}}\n' for at in range(1_000))
+    opened, closed = calls.replace("}", ""), seconds(lambda: SANITIZER.redact_text(calls))
+    assert seconds(lambda: SANITIZER.redact_text(opened)) < 3 * closed + 0.02
+
+
+def test_behind_calls_that_are_never_closed_nothing_is_told() -> None:
+    call = '{"command": "cat /run/secrets/db", "output": "S3cretB1rd"\n'
+    redacted = SANITIZER.redact_text(call * 2_000)
+    assert "S3cretB1rd" not in redacted
+    assert SANITIZER.redact_text(redacted) == redacted
+
+
 def certificates(count: int) -> str:
     """Lines of certificates without the lines around them."""
     body = b"".join(CHOSEN.randbytes(500) + b"\x06\x03\x55\x04\x03" for _ in range(count))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
-from retrycontract.contract.redaction.allowance import Allowance, SecretSpan
+from retrycontract.contract.redaction.allowance import Allowance, SecretSpan, TooDenseError
 from retrycontract.contract.redaction.calls import (
     ANSWERS,
     ASKED_NAMES,
@@ -67,12 +68,15 @@ _IDS = Head(r"(?i)[\"'](?:tool_?(?:call|use)_?id|call_?id|id)[\"']\s*:\s*[\"']([
 # Characters before and behind such a member in which the object that holds it begins and ends.
 WINDOW = 1_000
 MOST_LEAVES, MOST_OUTER, NEAR = 2_000, 3, 400
+# Of objects in which something is asked for so many characters are read, and each so often: what opens them and closes
+# none is no text.
+MOST_READ, TIMES_READ = 100_000, 4
 DEEPEST = 40
 _BRACE = re.compile(r"[{}]")
 _PART = re.compile(r"[\s,]+|[\"'`]|[{}\[\]()]|=>|[:=]|[^\s\"'`{}\[\]():=,]+")
 _MODULE = re.compile(r"\.{1,2}[a-z_][a-z0-9_]*(?:\.[a-z_]+)*")  # as a package lists what it imports late
 _COLOUR = re.compile(r"#[0-9A-Fa-f]{3,8}")
-_ANSWER = re.compile(rf"(?i)(?<!\\)[\"'](?:{'|'.join(sorted(ANSWERS))})[\"']\s{{0,8}}:")
+_ANSWER = Head(rf"(?i)[\"'](?:{'|'.join(sorted(ANSWERS))})[\"']\s{{0,8}}:")
 _MEMBER = re.compile(rf"[\"'](\w+){_COLON}")
 _TOOL = re.compile(rf"(?i)[\"'](?:{'|'.join(TOOLS)}){_COLON}[\"'][\w.:-]{{0,60}}?{READING}")
 _MAY_SHOW = rf"(?i){SHOWN_WORDS}"
@@ -189,7 +193,7 @@ SHORTEST_WEAK = 10
 
 def find_neighbours(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find what one member of an object says of another."""
-    seen = set[int]()
+    seen, reader = set[int](), _CallReader(text)
     is_data, taken = _is_data(text), 0
     openers, read = list[int](), 0
     for place in head.places(text, allowance):
@@ -208,7 +212,7 @@ def find_neighbours(head: Head, text: str, allowance: Allowance) -> Iterator[Sec
                 openers.pop()
         read = at
         if head is _ASKED:
-            yield from _answered(text, at, openers[-MOST_OUTER:] or [at], seen, allowance)
+            yield from _answered(reader, at, openers[-MOST_OUTER:] or [at], seen, allowance)
             continue
         begin = openers[-1] if openers and openers[-1] > at - WINDOW else at
         if begin in seen or begin == at < taken:
@@ -232,23 +236,54 @@ def _asks(text: str, start: int, end: int) -> bool:
     return bool(is_read) or may_ask(member[1], value)
 
 
-def _answered(text: str, at: int, openers: list[int], seen: set[int], allowance: Allowance) -> Iterator[SecretSpan]:
+class _CallReader:
+    """Read objects in which something is asked for, each of which ordinary texts close before the next few begin."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._read = 0
+
+    @cached_property
+    def _answers(self) -> tuple[list[int], list[int]]:
+        """Give where the names of answers begin, and where they end."""
+        spans = (find.span(0) for find in _ANSWER.each(self.text))
+        told = [(start, end) for start, end in spans if self.text[start - 1 : start] != "\\"]
+        return [start for start, _ in told], [end for _, end in told]
+
+    def holds_answer(self, begin: int, end: int) -> bool:
+        """Say whether something between two places has the name of an answer."""
+        begins, ends = self._answers
+        first = bisect_left(begins, begin)
+        return first < len(ends) and ends[first] <= end
+
+    def read(self, begin: int, place: int, at: int) -> _Written:
+        """Read an object around a place; raises TooDenseError where what stands before `at` was read too often."""
+        written, behind = read_written(self.text, begin, min(len(self.text), place + 2 * WINDOW), over_lines=True)
+        self._read += behind - begin
+        if self._read > MOST_READ + TIMES_READ * at:
+            raise TooDenseError(at)
+        return written
+
+
+def _answered(
+    reader: _CallReader, at: int, openers: list[int], seen: set[int], allowance: Allowance
+) -> Iterator[SecretSpan]:
     """Find what was answered to a command beside it, or in an object around it."""
     for begin in openers:
-        if begin not in seen and _ANSWER.search(text, begin, at + 2 * WINDOW):
+        if begin not in seen and reader.holds_answer(begin, at + 2 * WINDOW):
             seen.add(begin)
-            written, _ = read_written(text, begin, min(len(text), at + 2 * WINDOW), over_lines=True)
+            written = reader.read(begin, at, at)
             members = _plain(written)
             told = answering(members) if isinstance(members, dict) else {}
             for name, entry in written.entries:
                 if mark := told.get(name):
                     allowance.spend(entry.start if isinstance(entry, Literal) else at)
-                    yield from _in_answer(text, entry, mark)
+                    yield from _in_answer(reader.text, entry, mark)
 
 
 def find_answered_calls(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find what was answered, in a message of its own, to a call that shows a secret."""
-    written, may_show = text.encode(), compiled(_MAY_SHOW, captures=False).search
+    written, may_show, reader = text.encode(), compiled(_MAY_SHOW, captures=False).search, _CallReader(text)
     calls, marks = dict[str, int](), dict[str, str | None]()
     for find in _IDS.each(text):
         name, begin = find[1], find.span(1)[0]
@@ -256,28 +291,28 @@ def find_answered_calls(text: str, allowance: Allowance) -> Iterator[SecretSpan]
             continue
         if name not in marks:  # of a stream each line may give the same one
             is_near = may_show(written, max(call - NEAR, 0), call + NEAR) is not None
-            marks[name] = _mark_of_call_around(text, call, allowance) if is_near else None
-        if (mark := marks[name]) and (answered := _around(text, begin)):
+            marks[name] = _mark_of_call_around(reader, call, begin, allowance) if is_near else None
+        if (mark := marks[name]) and (answered := _around(reader, begin, begin)):
             allowance.spend(begin)
             yield from _in_answer(text, answered, mark)
 
 
-def _mark_of_call_around(text: str, call: int, allowance: Allowance) -> str | None:
+def _mark_of_call_around(reader: _CallReader, call: int, at: int, allowance: Allowance) -> str | None:
     """Give the mark of the secret that the call shows in which a place is."""
     allowance.look(call)
-    members = _plain(asked) if (asked := _around(text, call)) else None
+    members = _plain(asked) if (asked := _around(reader, call, at)) else None
     return mark_of_call(members) if isinstance(members, dict) else None
 
 
-def _around(text: str, at: int) -> _Written | None:
+def _around(reader: _CallReader, place: int, at: int) -> _Written | None:
     """Read the object that a place is in."""
     openers = list[int]()
-    for brace in _BRACE.finditer(text, max(at - WINDOW, 0), at):
+    for brace in _BRACE.finditer(reader.text, max(place - WINDOW, 0), place):
         if brace[0] == "{":
             openers.append(brace.end())
         elif openers:
             openers.pop()
-    return read_written(text, openers[-1], min(len(text), at + 2 * WINDOW), over_lines=True)[0] if openers else None
+    return reader.read(openers[-1], place, at) if openers else None
 
 
 def _plain(entry: Literal | _Written) -> Any:
