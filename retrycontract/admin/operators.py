@@ -8,20 +8,21 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
-from django.contrib import admin
-from django.contrib.admin.utils import flatten_fieldsets
+from django.conf import settings
+from django.contrib import admin, messages
+from django.contrib.admin.utils import flatten_fieldsets, unquote
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.forms import AdminPasswordChangeForm, AdminUserCreationForm
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group, User
 from django.core.validators import MaxLengthValidator
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from retrycontract.admin.pages import EditablePage, Page, among_writers, by, counted
+from retrycontract.admin.pages import NOTHING, EditablePage, Page, among_writers, by, counted
 from retrycontract.store.models import FailedLogins, Preferences, ProviderIdentity, SecondFactor
 from retrycontract.usecases.people.admit import (
     MAX_PASSWORD,
@@ -159,8 +160,9 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
             return self.add_fieldsets
         is_own = obj.pk == request.user.pk or not self.has_change_permission(request, obj)
         access = ("shown_role",) if is_own else ("is_active", "role")
+        password = "own_password_link" if obj.pk == request.user.pk else "password_link"
         return (
-            (None, {"fields": ("username", "first_name", "last_name", "email", "password_link")}),
+            (None, {"fields": ("username", "first_name", "last_name", "email", password)}),
             ("Access", {"fields": access}),
             ("Times", {"fields": ("last_login", "date_joined")}),
         )
@@ -174,7 +176,7 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002 - Django's signature
         """List what the form only shows."""
-        return ("shown_role", "password_link", "last_login", "date_joined")
+        return ("shown_role", "password_link", "own_password_link", "last_login", "date_joined")
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         """Call the use case."""
@@ -193,7 +195,11 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
             return super().add_view(request, *args, **kwargs)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002 - Django's signature
-        """Set a new password, in one transaction with its event."""
+        """Set somebody's new password, in one transaction with its event; one's own takes the old one, at the desk."""
+        # Asked of the row, since Django finds it by "02" and " 2" as well.
+        operator = self.get_object(request, unquote(id))
+        if operator is not None and operator.pk == request.user.pk:
+            return HttpResponseRedirect(reverse("dashboard:password"))
         with hashed_before_writing(request):
             return super().user_change_password(request, id, form_url)
 
@@ -205,7 +211,7 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
     @admin.action(description="Unlock after too many failed logins", permissions=["view"])
     def let_in_again(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Call the use case for each."""
-        freed = sum(free_operator(operator, **by(request)) for operator in queryset)
+        freed = sum(free_operator(operator, **by(request)) for operator in self.unlocked_by(request, queryset))
         self.message_user(request, f"{counted(freed, 'operator')} may try again.")
 
     @admin.action(description="Log out everywhere", permissions=["view"])
@@ -217,8 +223,22 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
     @admin.action(description="Take the second factor away", permissions=["view"])
     def take_second_factor_away(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Call the use case for each."""
-        freed = sum(take_factor_away(operator, **by(request)) for operator in queryset)
+        freed = sum(take_factor_away(operator, **by(request)) for operator in self.unlocked_by(request, queryset))
         self.message_user(request, f"{counted(freed, 'operator')} may log in by password alone.")
+
+    def unlocked_by(self, request: HttpRequest, operators: QuerySet[User]) -> list[User]:
+        """Give those whose protection somebody may lift, and name the others.
+
+        With a session that was left open one could guess on at its owner's password, and do without their second
+        factor; with an administrator's, at a superuser's.
+        """
+        is_theirs = {
+            each: each.pk != request.user.pk and self.has_change_permission(request, each) for each in operators
+        }
+        if left := sorted(each.get_username() for each, may in is_theirs.items() if not may):
+            told = f"Left as before: {', '.join(left)}. Another administrator does this for you, and a superuser for a"
+            self.message_user(request, f"{told} superuser.", messages.WARNING)
+        return [each for each, may in is_theirs.items() if may]
 
     @admin.display(description="role")
     def shown_role(self, user: User) -> str:
@@ -230,6 +250,13 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
         return format_html(
             '<a href="{}">Set a new password</a>', reverse("admin:auth_user_password_change", args=[user.pk])
         )
+
+    @admin.display(description="password")
+    def own_password_link(self, user: User) -> SafeString | str:
+        """Lead who has a password for the desk to the page that asks for it first."""
+        if not (settings.RETRYCONTRACT.password_login and user.has_usable_password()):
+            return NOTHING
+        return format_html('<a href="{}">Change your password</a>', reverse("dashboard:password"))
 
 
 @admin.register(FailedLogins)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.contrib.admin import AdminSite
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -16,9 +15,6 @@ from django.shortcuts import resolve_url
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
-
-from retrycontract.admin.pages import by
-from retrycontract.usecases.people.admit import change_operator
 
 GROUPS = {
     "Who comes in": ("Agent", "ApiKey", "User", "ProviderIdentity", "SecondFactor", "Preferences", "FailedLogins"),
@@ -64,14 +60,14 @@ class Site(AdminSite):
         return redirect_to_login(target, resolve_url(settings.LOGIN_URL))
 
     def password_change(  # type: ignore[override]  # the stubs leave the redirect out
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+        self,
+        request: HttpRequest,  # noqa: ARG002 - Django's signature
+        extra_context: dict[str, Any] | None = None,  # noqa: ARG002
     ) -> HttpResponse:
-        """Change one's own password, and note it in the audit trail."""
-        response = super().password_change(request, extra_context)
-        # Only a change that was made leads on; a form with faults is shown again.
-        if request.method == "POST" and isinstance(response, HttpResponseRedirect):
-            change_operator(User.objects.get(pk=cast(User, request.user).pk), ["password"], **by(request))
-        return response
+        """Lead to the desk's page: the one that counts wrong passwords, and knows who has none."""
+        return HttpResponseRedirect(reverse("dashboard:password"))
+
+    password_change_done = password_change  # type: ignore[assignment]  # as above
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
         """List the pages in our groups."""
