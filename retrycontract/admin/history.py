@@ -25,6 +25,7 @@ from retrycontract.admin.pages import (
     output_block,
     shown,
 )
+from retrycontract.admin.trail import OF_ROW, named_by, trail_at
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.fields import without_long_values
 from retrycontract.store.models import (
@@ -224,17 +225,43 @@ class GuidancePage(HistoryPage):
     shown_patch = shown("patch", json_block)
 
 
+class RowFilter(admin.SimpleListFilter):
+    """Keep the events of the row whose History was asked for."""
+
+    title, parameter_name = "what it is of", OF_ROW
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 - Django's
+        """Offer nothing but the way back: rows are chosen on their own pages."""
+        return [(address, line(trail_at(address).title))] if (address := self.value()) else []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 - Django's
+        return trail_at(address).keep(queryset) if (address := self.value()) else queryset
+
+
 @admin.register(Event)
 class EventAdmin(HistoryPage):
     """Show the audit trail."""
 
-    list_display = ("at", "name", "actor", "door", "call", "from_state", "to_state")
-    list_filter = ("door",)
+    list_display = ("at", "name", "about", "actor", "door", "call", "from_state", "to_state")
+    read_at_once = ("data",)
+    list_filter = (RowFilter, "door")
     list_select_related = ("call",)
     # Last, as every text begins with the empty one.
     searched = HistoryPage.searched | {"": "name"}
     search_help_text = "Finds the exact id of a call, and events by name, such as key.revoked."
-    fields = ("at", "name", "actor", "door", "call", "from_state", "to_state", "shown_data")
+    fields = ("at", "name", "about", "actor", "door", "call", "from_state", "to_state", "shown_data")
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Say in the title what all the events are of."""
+        address, call = request.GET.get(OF_ROW), request.GET.get("q", "").strip()
+        of = trail_at(address).title if address else f"call {call}" if call.startswith("call_") else ""
+        titled = {"title": f"Events of {line(of)}"} if of else {}
+        return super().changelist_view(request, (extra_context or {}) | titled)
+
+    @admin.display(description="about")
+    def about(self, event: Event) -> str:
+        """Say what it is of, if no call."""
+        return line(named_by(event))
 
     shown_data = shown("data", filled_json)
 

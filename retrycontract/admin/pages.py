@@ -28,6 +28,7 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
+from retrycontract.admin.trail import OF_ROW, address_of, subject_of
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.fields import without_long_values
 from retrycontract.store.models import Call, Door
@@ -185,13 +186,15 @@ class Page(_Admin):
         with among_writers(request):
             return super().changeform_view(request, *args, **kwargs)
 
-    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:  # noqa: ARG002 - Django's signature
-        """Lead to the audit trail: of the call, or of what was done here."""
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+        """Lead to the row's own events in the audit trail, whatever door they came through."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         row = self.get_object(request, unquote(object_id))
-        call = getattr(row, "call", row)
-        wanted = {"q": call.public_id} if isinstance(call, Call) else {"door__exact": Door.ADMIN.value}
+        if row is None:
+            return super().history_view(request, object_id, extra_context)  # which says that it is not there
+        subject = subject_of(row)
+        wanted = {"q": subject.public_id} if isinstance(subject, Call) else {OF_ROW: address_of(subject)}
         return HttpResponseRedirect(f"{reverse('admin:retrycontract_event_changelist')}?{urlencode(wanted)}")
 
     # The use cases write the audit trail; a second one would only say less.

@@ -347,13 +347,13 @@ def test_a_call_and_a_tool_lead_to_their_pages_at_the_desk(admin: Client, answer
 
 @pytest.mark.parametrize(
     ("model", "query"),
-    [(Call, "q={call}"), (Attempt, "q={call}"), (Guidance, "q={call}"), (Tool, "door__exact=admin")],
+    [(Call, "q={call}"), (Attempt, "q={call}"), (Guidance, "q={call}"), (Tool, "of=retrycontract.tool.{tool}")],
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_the_history_of_a_row_is_the_audit_trail(admin: Client, answered: Call, model: type[Any], query: str) -> None:
     row = model._default_manager.latest("pk")
     target = admin.get(address(model, "history", row.pk))["Location"]
-    assert target == f"/admin/retrycontract/event/?{query.format(call=answered.public_id)}"
+    assert target == f"/admin/retrycontract/event/?{query.format(call=answered.public_id, tool=row.pk)}"
 
 
 def test_the_log_of_django_stays_empty(admin: Client, ada: User) -> None:

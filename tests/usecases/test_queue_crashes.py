@@ -53,7 +53,7 @@ def test_more_than_three_crashes_block_the_call_and_quarantine_the_version() -> 
     version = ToolVersion.objects.get()
     assert version.quarantined_at == later
     event = Event.objects.get(name="version.quarantined")
-    assert event.data == {"tool": "deploy", "version": version.number}
+    assert event.data == {"tool": "deploy", "namespace": "deployer", "version": version.number}
     assert judge_waiting(clock=at(later + LEASE * 10)) == 0
 
 

@@ -257,7 +257,7 @@ def _check_role(operator: User, reply: SavedReply) -> None:
 def _record(name: str, reply: SavedReply, operator: User, now: datetime) -> None:
     Event.record(
         name, actor=operator.get_username(), door=Door.DASHBOARD, at=now, title=reply.title, shared=reply.is_shared,
-        position=reply.position,
+        position=reply.position, reply=reply.pk,
     )  # fmt: skip
 
 

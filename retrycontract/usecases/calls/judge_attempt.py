@@ -209,7 +209,7 @@ def _quarantine(call: Call, now: datetime) -> None:
     if call.tool is not None and call.version is not None and call.version.quarantine(now):
         Event.record(
             "version.quarantined", actor="worker", door=Door.WORKER, at=now, tool=call.tool.name,
-            version=call.version.number,
+            namespace=call.tool.namespace, version=call.version.number,
         )  # fmt: skip
 
 

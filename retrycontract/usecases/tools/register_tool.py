@@ -347,5 +347,9 @@ def release_version(version: ToolVersion, *, now: datetime, actor: str, door: Do
         held = ToolVersion.objects.filter(pk=version.pk, quarantined_at__isnull=False)
         if not held.update(quarantined_at=None):
             return False
-        Event.record("version.released", actor=actor, door=door, at=now, tool=version.tool.name, version=version.number)
+        tool = version.tool
+        Event.record(
+            "version.released", actor=actor, door=door, at=now, tool=tool.name, namespace=tool.namespace,
+            version=version.number,
+        )  # fmt: skip
     return True
