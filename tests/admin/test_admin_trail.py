@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,15 @@ def test_an_action_leaves_an_event_by_who_took_it(admin: Client, busy: None, mod
     post(admin, path, {"action": action, "_selected_action": [row.pk], "confirmed": "yes"})
     event = Event.objects.filter(name=name).latest("pk")
     assert (event.actor, event.door) == ("ada", Door.ADMIN)
+
+
+def test_the_docs_call_what_is_done_to_accounts_as_the_page_does(admin: Client) -> None:
+    page = admin.get("/admin/auth/user/").content.decode()
+    docs = " ".join((Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8").split())
+    actions = [action for model, action in ACTIONS if model == "user"]
+    offered = [re.search(rf'<option value="{action}">([^<]+)<', page) for action in actions]
+    assert [found[1] for found in offered if found and f"*{found[1]}*" not in docs] == []
+    assert all(offered)
 
 
 # Each command that changes something: its words and the event that it leaves.
