@@ -194,9 +194,10 @@
   const fold = () => { if (menu) menu.open = !isNarrow.matches; };
   isNarrow.addEventListener("change", fold);
   fold();
-  document.addEventListener("click", (event) => {
+  // Whoever goes on to the page by pointer or by keyboard sees it: the open menu lies over it.
+  ["click", "focusin"].forEach((kind) => document.addEventListener(kind, (event) => {
     if (menu && isNarrow.matches && !menu.contains(event.target)) menu.open = false;
-  });
+  }));
 
   // ---- Colours: the cookie is read by the server, so that no page flashes ----
   const root = document.documentElement;
@@ -296,6 +297,20 @@
   // ---- The way down to the answer is shown while the answer is out of sight ----
   const answer = one("#answer");
   if (answer) new IntersectionObserver(([seen]) => { document.body.toggleAttribute("data-answer-seen", seen.isIntersecting); }).observe(answer);
+
+  // ---- Where the bar of the answer stays at the bottom, what has the focus is kept above it ----
+  const GAP = 16; // pixels between the bar and what is above it
+  const clear = () => {
+    const foot = one(".answer-foot"), held = document.activeElement;
+    document.documentElement.style.setProperty("--answer-foot", `${foot.offsetHeight + GAP}px`);
+    if (held.closest(".answer-body") && getComputedStyle(foot).position === "sticky") held.scrollIntoView({ block: "nearest" });
+  };
+  if (one(".answer-foot")) {
+    const watch = new ResizeObserver(clear);
+    const observe = () => { watch.disconnect(); watch.observe(one(".answer-foot")); };
+    document.addEventListener("desk:ready", observe); // the form came anew, and its bar with it
+    observe();
+  }
 
   // ---- What will be read grows as one types: the field stays in view above it ----
   document.addEventListener("htmx:afterSwap", (event) => {
