@@ -237,7 +237,7 @@ def playground(request: HttpRequest) -> HttpResponse:
     form = PlaygroundForm(request.POST)
     tried = _try(form)
     if is_htmx(request):
-        return render(request, "call/_verdict.html", {"form": form} | _verdict(tried))
+        return render(request, "call/_verdict.html", {"form": form, "is_preview": True} | _verdict(tried))
     form.hide_secrets(tried)
     return _page(request, form, status=200 if tried else REFUSED, **_verdict(tried))
 

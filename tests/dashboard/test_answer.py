@@ -127,8 +127,8 @@ def test_what_cannot_be_sent_comes_back_with_the_reason_and_everything_typed(
     assert response.status_code == 422
     assert told in text_of(response)
     html = unescape(response.content.decode())
-    assert f'aria-describedby="preview">\n{sent["text"]}</textarea>' in html
-    assert f'aria-describedby="preview">\n{sent["arguments"]}</textarea>' in html
+    assert f'aria-describedby="preview-said">\n{sent["text"]}</textarea>' in html
+    assert f'aria-describedby="preview-said">\n{sent["arguments"]}</textarea>' in html
     if sent["grant"] == "4":
         assert 'value="4" checked' in html
     assert not Guidance.objects.exists()

@@ -93,6 +93,18 @@
   };
   document.addEventListener("change", (event) => { if (event.target.name === "decision") openSchema(); });
 
+  // ---- What a check found is said in few words, once, and marks the field that is wrong, which keeps the focus ----
+  const wordsOf = (element) => element.textContent.trim().replace(/\s+/g, " ");
+  const say = (part) => {
+    const outcome = one("[data-said]", part), said = one(`#${part?.id}-said`);
+    if (!outcome || !said) return;
+    const wrong = (outcome.dataset.wrong ?? "").split(" ");
+    if (wordsOf(said) !== wordsOf(outcome)) said.textContent = wordsOf(outcome); // said again only when it is another
+    all(`[aria-describedby="${said.id}"]`).forEach((field) => {
+      if (wrong.includes(field.name)) field.setAttribute("aria-invalid", "true"); else field.removeAttribute("aria-invalid");
+    });
+  };
+
   document.addEventListener("input", (event) => {
     const editor = event.target.closest("[data-editor]");
     if (editor) draw(editor);
@@ -100,7 +112,9 @@
   document.addEventListener("htmx:afterSettle", (event) => {
     const target = event.detail.target;
     if (target.id === "preview") redraw();
+    if (target.id === "preview" || target.id === "verdict") say(target);
     if (target.id !== "answer") return;
+    say(one("#preview"));
     redraw();
     openSchema();
     document.dispatchEvent(new Event("desk:ready"));
