@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import template
 from django.http import HttpRequest
@@ -29,6 +29,9 @@ from retrycontract.contract.outputs.json_faults import CARET
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.models import Attempt, Call, StandingHint
 from retrycontract.usecases.answers.reuse_answers import times
+
+if TYPE_CHECKING:
+    from dashboard.inbox.groups import Row
 
 register = template.Library()
 
@@ -141,6 +144,17 @@ def is_text(value: object) -> bool:
 def bare(text: object) -> str:
     """Give one line of text that came from outside for a title or a label, where no element may stand."""
     return visible(elide_middle(str(text), LONGEST_LINE))
+
+
+@register.filter
+def link_name(row: Row, size: int = 1) -> str:
+    """Name the link to a call, or to `size` calls with its mistake, apart from the others of the same tool."""
+    worst, parts = row.worst, [row.call.tool_name]
+    parts.append(f"{size} calls with the same mistake" if size > 1 else row.call.agent.name)
+    if worst is not None:
+        parts.append(f"{shown_pointer(worst.field_path)} {title_of(worst)}")
+    parts.append(row.goal or row.call.public_id)
+    return ", ".join(map(bare, parts))
 
 
 @register.filter
