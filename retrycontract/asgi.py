@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import threading
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,6 +26,7 @@ from retrycontract.front.memory import settle
 from retrycontract.front.probes import Family, Health, Metrics, export_metrics
 from retrycontract.front.request_ids import RequestIds
 from retrycontract.front.waiting import FrontOfHouse, bells
+from retrycontract.store.outages import outage
 from retrycontract.store.sqlite.base import MUST_EXIST
 
 logger = logging.getLogger("retrycontract")
@@ -66,6 +68,8 @@ def _start() -> None:
     room.most = max(ROOM, 8 * service.max_body_bytes) + (ROOM_OF_PROXY if service.proxy_upstreams else 0)
     for companion in _companions():
         companion.start()
+    # A database that cannot be used is told at once; nobody waits for one that does not answer.
+    threading.Thread(target=_look, name="retrycontract-first-look", daemon=True).start()
     _ends.append(export_metrics(_metrics_reader(_front)))
 
 
@@ -171,8 +175,8 @@ def _charge(token: str, seconds: float) -> int:
 
     try:
         return charge_reading(token, seconds, now=timezone.now())
-    except DatabaseError:
-        logger.warning("The database did not answer for what reading took")
+    except DatabaseError as error:
+        outage.failed(error, "The database did not answer for what reading took")
         return 0
     finally:
         connection.close()
@@ -192,8 +196,8 @@ def _metrics_reader(front: FrontOfHouse) -> Callable[[], list[Family] | None]:
     def read() -> list[Family] | None:
         try:
             return reader.read(now=timezone.now(), waiting_requests=front.waiting)
-        except DatabaseError:
-            logger.warning("The database did not answer for the metrics")
+        except DatabaseError as error:
+            outage.failed(error, "The database did not answer for the metrics")
             return None
         finally:
             connection.close()  # the thread that reads is another each time

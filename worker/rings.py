@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import Error, close_old_connections, connection
+from django.db import close_old_connections, connection
 from redis.client import PubSub
 from redis.exceptions import RedisError
 
 from retrycontract.front.waiting import Bells, bells
 from retrycontract.store.models import Call, Event
+from retrycontract.store.outages import outage
 from retrycontract.usecases.notify.doorbell import AGENT_BELL, DESK_BELL, agent_bell
 from worker.celery_doorbell import CHANNEL, connect
 
@@ -124,11 +125,8 @@ class RingListener:
         try:
             close_old_connections()
             self._catch_up.run()
-        # Not DatabaseError alone: a connection that is closed already raises an InterfaceError, which is none.
-        except Error:
-            logger.warning("The catch-up query failed; it is asked again")
-        except Exception:
-            logger.exception("The catch-up query failed; it is asked again")
+        except Exception as error:  # noqa: BLE001 - it is logged there
+            outage.failed(error, "The catch-up query failed; it is asked again")
         self._next_look = time.monotonic() + SECOND
 
 

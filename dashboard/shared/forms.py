@@ -28,6 +28,7 @@ from retrycontract.contract.feedback.guidance import MAX_STANDING
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 from retrycontract.store.models import Door
 from retrycontract.store.models.answers import FIRST, LAST
+from retrycontract.store.outages import outage
 from retrycontract.usecases.answers.reuse_answers import LASTS as STANDS_FOR
 from retrycontract.usecases.people.log_in import LoginTry, begin_login, check_factor, finish_login, note_failure
 
@@ -95,10 +96,13 @@ def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:  # n
 def failed(request: HttpRequest) -> HttpResponse:
     """Answer what raised: 503 while the database is away, with every word that came; else the page that says 500."""
     error = sys.exception()
-    if not isinstance(error, (OperationalError, InterfaceError)):
+    is_outage = error is not None and outage.failed(error)
+    if not is_outage and not isinstance(error, (OperationalError, InterfaceError)):
         # Django's own view would read the form once more for its token, and what raised may be the reading.
         return HttpResponse(render_to_string("500.html"), status=FAILED)
-    logger.warning("A page could not be made without the database", extra={"reason": type(error.__cause__).__name__})
+    if not is_outage:
+        reason = type(error.__cause__).__name__ if error else ""
+        logger.warning("A page could not be made without the database", extra={"reason": reason})
     was_sent = request.method == "POST" and not any(name.startswith(UNREPEATABLE) for name in request.POST)
     sent = [(name, value) for name, values in request.POST.lists() for value in values] if was_sent else []
     context = {

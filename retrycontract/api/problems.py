@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
-from django.db import OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError
@@ -182,6 +182,7 @@ def problem_response(status: int, code: str, detail: str, **extra: Any) -> HttpR
         response["WWW-Authenticate"] = 'Bearer realm="retrycontract"'
     if status == 503:
         response["Retry-After"] = "1"
+        response._has_been_logged = True  # type: ignore[attr-defined] # noqa: SLF001 - else Django does, with the path
     return response
 
 
@@ -289,14 +290,15 @@ def shown_warning(warning: SchemaWarning) -> dict[str, str]:
     return {"pointer": found.redact_pointer(warning.pointer), "detail": found.redact_identifier(warning.reason)}
 
 
-def _no_database(_: HttpRequest, error: OperationalError) -> HttpResponse:
+def _no_database(request: HttpRequest, error: DatabaseError | InterfaceError) -> HttpResponse:
     if not outage.failed(error):
+        if not isinstance(error, OperationalError | InterfaceError):
+            return _crash(request, error)
         # The class alone: a driver's words may quote what was to be stored.
         logger.error("The database did not do what it was asked", extra={"reason": type(error.__cause__).__name__})
     reason = reason_of(error)
     said = f"The database takes no writes, since {reason}" if reason else "The database does not answer, or not in time"
-    detail = f"{said}; send the request again."
-    return problem_response(503, "database-unavailable", detail)
+    return problem_response(503, "database-unavailable", f"{said}; send the request again.")
 
 
 def _crash(_: HttpRequest, error: Exception) -> HttpResponse:
@@ -387,12 +389,12 @@ TOLD: Final[dict[type[Exception], Callable[[Any], Problem]]] = {
     LostRaceError: lambda _: Problem("busy", "The call changed at the same moment; send the request again."),
 }
 
-
 HANDLERS: dict[Any, Any] = {
     **{raised: lambda request, error, told=told: _problem(request, told(error)) for raised, told in TOLD.items()},
     Problem: _problem,
     BodyError: _body,
     HttpError: _http,
-    OperationalError: _no_database,
+    DatabaseError: _no_database,
+    InterfaceError: _no_database,
     Exception: _crash,
 }

@@ -187,23 +187,22 @@ def _foreseen(error: Exception) -> str | None:
         case WrongInputError():  # settings, configuration, tool lists: each says what it expects
             return " ".join(str(error).split("\n"))
         case _ if name in ("django.DatabaseError", "django.OperationalError", "django.ProgrammingError"):
-            return _of_the_database(str(error))
+            return _of_the_database(error)
         case _ if name == "django.MigrationSchemaMissing":  # Django's words for what the database refused first
-            return _of_the_database(str(error.__context__ or error))
+            return _of_the_database(error.__context__ or error)
         case _ if name in ("django.CommandError", "django.ImproperlyConfigured"):
             return str(error).removeprefix("Error: ").removeprefix("argument ")  # which is how Django's parser begins
     return None
 
 
-def _of_the_database(reason: str) -> str:
-    first = reason.strip().split("\n")[0]
-    if "no such table" in first or "does not exist" in first or "no such column" in first:
+def _of_the_database(error: BaseException) -> str:
+    from retrycontract.store.outages import NO_DATABASE, NOT_MIGRATED, REASONS, reason_of
+
+    first = str(error).strip().split("\n")[0]
+    if (reason := reason_of(error)) in (REASONS[NO_DATABASE], REASONS[NOT_MIGRATED]):
         from django.conf import settings
 
-        name = settings.DATABASES["default"]["NAME"]
-        return (
-            f"the database {name} is not migrated: run 'retrycontract migrate' (or 'retrycontract up', which does it)."
-        )
+        return f"the database {settings.DATABASES['default']['NAME']} {reason.removeprefix('it ')}."
     if "unable to open" in first or "readonly" in first:
         return (
             f"the database cannot be used ({first}): is RETRYCONTRACT_DATA_DIR right, and may this account write there?"

@@ -62,7 +62,7 @@ def up(host: str, port: int, data_dir: Path | None, demo: bool) -> None:
 def web(host: str, port: int, workers: int) -> None:
     """Run web processes, where the service is scaled out.
 
-    They need a database that is migrated; a 'worker' judges beside them.
+    They wait for a database that is migrated; a 'worker' judges beside them.
     """
     _first_words("starting web processes")
     start_django()
@@ -90,6 +90,7 @@ def web(host: str, port: int, workers: int) -> None:
 def worker(concurrency: int) -> None:
     """Run a Celery worker, where the service is scaled out.
 
+    It waits for a database that is migrated.
     SIGTERM lets the attempts in hand finish, and takes no new ones.
     """
     os.environ.setdefault("REMAP_SIGTERM", "SIGQUIT")  # read when Celery is imported
@@ -97,6 +98,9 @@ def worker(concurrency: int) -> None:
     start_django()
     logging.captureWarnings(capture=True)
     celery: Any = import_module("worker.celery")
+    from retrycontract.store.schema import database_schema
+
+    database_schema.wait()  # as for a migration that runs beside, or a server that starts with it
     # Workers need not know of each other: the database says who has which attempt. A heartbeat that a silent Redis does
     # not take would keep a worker from ending.
     options = ("--without-gossip", "--without-mingle", "--without-heartbeat", "--concurrency", str(concurrency))

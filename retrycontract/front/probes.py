@@ -28,7 +28,7 @@ LONGEST_SECONDS: Final = 5.0
 KEPT_SECONDS: Final = 1.0
 PLAIN: Final = "text/plain; charset=utf-8"
 ONLY_READ: Final = "This address is only read: ask with GET or HEAD.\n"
-UNAVAILABLE: Final = {"status": "unavailable", "database": "no answer"}
+UNAVAILABLE: Final = {"status": "unavailable", "database": "no answer", "reason": "it does not answer in time"}
 NOT_SERVING: Final = ("unavailable", "not-ready")
 Seen = TypeVar("Seen")
 

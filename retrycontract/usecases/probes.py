@@ -28,7 +28,8 @@ from retrycontract.store.models import (
     hour_of,
 )
 from retrycontract.store.models.counts import APART, OF_PLACES
-from retrycontract.store.outages import LEAST_ROOM, REASONS, has_room, outage
+from retrycontract.store.outages import LEAST_ROOM, NO_ANSWER, REASONS, has_room, outage, reason_of
+from retrycontract.store.schema import database_schema
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.counts.keep_count import BUCKETS, LONGEST
 from retrycontract.usecases.notify.doorbell import is_heard
@@ -39,10 +40,14 @@ LONG_WAIT: Final = 60.0  # seconds; two leases: the sweep has had its chance
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Hold what a look at the service found; `workers` lived within the last minute."""
+    """Hold what a look at the service found; `reason` says what is wrong with the database.
+
+    `workers` lived within the last minute.
+    """
 
     is_database_there: bool
     is_writable: bool = True
+    reason: str = ""
     is_doorbell_heard: bool = False
     workers: int = 0
     oldest_waiting_seconds: float = 0.0
@@ -58,45 +63,51 @@ class Readiness:
         return "ready" if is_well else "degraded"
 
     def to_json(self) -> dict[str, Any]:
+        is_silent = self.reason in ("", REASONS[NO_ANSWER])
+        away = "no answer" if is_silent else "cannot be used"
         return {
             "status": self.status,
-            "database": ("ok" if self.is_writable else "takes no writes") if self.is_database_there else "no answer",
+            "database": ("ok" if self.is_writable else "takes no writes") if self.is_database_there else away,
+            **({"reason": self.reason} if self.reason else {}),
             "doorbell": "ok" if self.is_doorbell_heard else "unheard",
             "workers": self.workers,
             "oldest_waiting_seconds": round(self.oldest_waiting_seconds, 1),
         }
 
 
-def _write(least_room: int) -> bool:
-    """Write one small row, for a database on a full disk still reads well; False when it is not taken."""
+def _write(least_room: int) -> str:
+    """Write one small row, for a database on a full disk still reads well; say why it is not taken, "" when it is."""
     try:
         if not has_room(least_room):
             outage.takes_no_writes(REASONS["SQLITE_FULL"])
-            return False
+            return REASONS["SQLITE_FULL"]
         with write_transaction():
             WorkerBeat.objects.probe(shared_now())
     except (DatabaseError, OSError) as error:
         outage.failed(error, "The database took no row of a probe")
-        return False
-    return True
+        return reason_of(error) or "it took no row: the log says why"
+    return ""
 
 
 def look(*, now: datetime, least_room: int = LEAST_ROOM) -> Readiness:
     """Look at the database, its disk, the doorbell and the workers; leaves no connection open."""
     try:
-        is_writable = _write(least_room)
+        if reason := database_schema.missing():
+            return Readiness(is_database_there=False, reason=reason)
+        reason = _write(least_room)
         oldest = Attempt.objects.waiting().order_by("pk").values_list("submitted_at", flat=True).first()
         workers = WorkerBeat.objects.alive(shared_now()).count()
     except DatabaseError as error:
         outage.failed(error, "The database did not answer a probe")
-        return Readiness(is_database_there=False)
+        return Readiness(is_database_there=False, reason=reason_of(error))
     finally:
         # Each look has another thread of a pool: left open, there would be a connection for each of them.
         connection.close()
     waited = (now - oldest).total_seconds() if oldest else 0.0
     return Readiness(
         is_database_there=True,
-        is_writable=is_writable,
+        is_writable=not reason,
+        reason=reason,
         is_doorbell_heard=is_heard(),
         workers=workers,
         oldest_waiting_seconds=max(waited, 0.0),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import psycopg
@@ -35,6 +37,7 @@ from worker.celery_doorbell import JUDGE, QUEUE
 
 pytestmark = [pytest.mark.services, pytest.mark.soak]
 
+OUTAGE_SECONDS = 6.0  # more than it takes to settle
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 SECRET = "sk_live_" + "51HqLyjWDarjtT1zdp7dcXYZ"
 
@@ -154,6 +157,39 @@ def test_while_postgresql_is_down_requests_are_refused_for_the_moment_and_then_a
     for number in range(10):
         assert agent.submit("count", f"database again {number}", {"n": number})["status"] == "valid"
     assert readiness(scaled)[0] == 200
+
+
+def test_an_outage_of_postgresql_has_two_lines_of_each_process_however_many_are_refused(
+    scaled: ScaledService, agent: AgentClient, own_postgresql: PostgreSQL
+) -> None:
+    blocked = agent.submit("count", "for a person", {"n": "x"}, max_attempts=1)
+    assert blocked["status"] == "blocked"
+    path = f"/calls/{blocked['call_id']}/wait?for=guidance"
+    waits = Thread(target=lambda: agent.send("GET", path, headers={"Prefer": "wait=20"}))
+    waits.start()  # so that what the listener asks each second fails as well
+    before = len(scaled.log)
+    own_postgresql.stop(signal.SIGQUIT)
+    until = time.monotonic() + OUTAGE_SECONDS
+    while time.monotonic() < until:
+        body = {"tool": "count", "tool_call_id": "outage", "arguments": {"n": 1}}
+        assert agent.send("POST", "/calls", body).status == 503
+        assert scaled.send("GET", "/login/").status == 503
+    own_postgresql.start()
+    eventually(lambda: readiness(scaled)[0] == 200, within=60)
+
+    def lines() -> list[dict[str, Any]]:
+        return [json.loads(line) for line in scaled.log[before:].splitlines() if line.startswith("{")]
+
+    def told() -> list[str]:
+        return sorted(line["message"] for line in lines() if line["level"] != "info")
+
+    for number in range(10):
+        agent.submit("count", f"after the outage {number}", {"n": number})
+    both = ["The database takes no writes: it does not answer", "The database takes writes again"]
+    eventually(lambda: agent.submit("count", "last", {"n": 1}) and len(told()) >= 4, within=60)
+    time.sleep(OUTAGE_SECONDS)
+    assert told() == sorted(both * 2)
+    waits.join()
 
 
 def test_a_lock_that_is_held_for_long_is_not_waited_for(scaled: ScaledService, agent: AgentClient) -> None:

@@ -11,6 +11,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from retrycontract.store.models import Attempt, Call, WorkerBeat
+from retrycontract.store.schema import database_schema
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from tests.bombs import known
 from tests.factories import WRONG, make_agent, make_blocked, make_tool, submit
@@ -71,6 +72,7 @@ def test_the_sweep_expires_calls_and_signs(settings: Settings) -> None:
 
 @pytest.mark.usefixtures("quiet")
 def test_a_step_that_fails_keeps_no_other_from_going(caplog: pytest.LogCaptureFixture) -> None:
+    assert not database_schema.missing()  # as a worker has seen when it begins
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE retrycontract_heldanswer RENAME TO elsewhere")
         try:
