@@ -16,7 +16,7 @@ import pytest
 
 from retrycontract.contract.redaction import neighbours
 from retrycontract.contract.redaction.allowance import SecretSpan
-from retrycontract.contract.redaction.echoes import Echoes
+from retrycontract.contract.redaction.echoes import MOST_READ, Echoes
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.redaction.scanner import BALANCED, Scanner, remembering
 from retrycontract.contract.redaction.walk import Redactor
@@ -219,3 +219,19 @@ def test_a_preview_asks_no_call_that_it_does_not_show() -> None:
     value = [*calls, {"tool_call_id": "c7", "content": "S3cretB1rd"}]
     assert "S3cretB1rd" not in SANITIZER.preview(value)
     assert steps(lambda: SANITIZER.preview(value)) < 100 * len(calls)
+
+
+def arguments(**more: str) -> str:
+    return json.dumps({"path": f"src/{word(4)}.py", "query": HARMLESS * 4, "limit": 20, **more})
+
+
+def test_arguments_that_name_no_secret_cost_as_much_as_other_texts() -> None:
+    texts = [arguments() for _ in range(200)]
+    others = [f"a{text}" for text in texts]
+    assert steps(lambda: SANITIZER.redact(texts)) < 2 * steps(lambda: SANITIZER.redact(others))
+
+
+def test_of_very_many_arguments_that_may_tell_of_a_secret_not_all_are_read() -> None:
+    texts = [arguments(key="a note") for _ in range(MOST_READ // 28)]
+    few = texts[: len(texts) // 5]  # as many as are read
+    assert steps(lambda: SANITIZER.redact(texts)) < 4 * steps(lambda: SANITIZER.redact(few))

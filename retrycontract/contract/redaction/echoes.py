@@ -16,6 +16,7 @@ from retrycontract.contract.redaction.previews import Cut
 
 # A word or a number stands in other places by chance. Behind so many secrets no more are looked for elsewhere.
 SHORTEST, LONGEST, MOST = 6, 200, 1_000
+MOST_READ = 100_000  # characters of JSON in the strings of one value that are read as values
 MEMORY = 64 << 20  # bytes; with less RE2 takes a slower automaton for a thousand long ones
 FEW = 8  # secrets that are looked for one by one
 # What code and documents call things, such as `test-3.8` or `base64_encoded_hash`.
@@ -26,14 +27,20 @@ _ESCAPES = frozenset({rb"\n", rb"\r", rb"\t"})
 class Echoes:
     """Remember the secrets of a text or a value, and redact them where nothing tells that they are secret."""
 
-    __slots__ = ("_marks", "_pattern")
+    __slots__ = ("_left", "_marks", "_pattern")
 
     def __init__(self) -> None:
         self._marks: dict[str, str] = {}
         self._pattern: Any = None
+        self._left = MOST_READ
 
     def __bool__(self) -> bool:
         return bool(self._marks)
+
+    def reads(self, characters: int) -> bool:
+        """Say whether so many more characters of JSON in strings are read for what they tell, and count them."""
+        self._left -= characters
+        return self._left >= 0
 
     def add(self, secret: str, mark: str) -> None:
         """Remember one, unless other texts may well hold it without meaning it."""

@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from retrycontract.contract.redaction.commands import reads_password
-from retrycontract.contract.redaction.field_names import judge, split_words
+from retrycontract.contract.redaction.consoles import SHOWN_WORDS
+from retrycontract.contract.redaction.detectors import compiled
+from retrycontract.contract.redaction.field_names import NAME_WORDS, judge, split_words
 from retrycontract.contract.redaction.foreign import items_of, without_marks
 from retrycontract.contract.redaction.likeness import is_certain
 from retrycontract.contract.redaction.literals import Literal
 from retrycontract.contract.redaction.rows import MOST_COLUMNS, bound_names
+from retrycontract.contract.redaction.scan_copies import ascii_copy
 
+# Without such a word members tell nothing of each other.
+_TELLING_WORD = rf"(?i){NAME_WORDS}|{SHOWN_WORDS}"
 # The member that names, and the members that then hold the secret; all are compared in small letters.
 NAMING = ("name", "key", "field", "header", "variable", "var", "env", "param", "parameter", "property", "attribute",
           "label", "varname", "env_name", "setting", "option", "question", "parameterkey", "optionname",
@@ -195,3 +200,8 @@ def headed_columns(items: list[Any]) -> tuple[str | None, ...]:
     )
     marks = tuple(mark if mark in CHANGEABLE else None for mark in named)
     return marks if any(marks) else ()
+
+
+def may_tell(written: str) -> bool:
+    """Say whether the members of JSON that a text holds may tell of each other; most say so by no word."""
+    return compiled(_TELLING_WORD, captures=False).search(ascii_copy(written).encode()) is not None

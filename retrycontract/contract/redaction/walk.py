@@ -37,7 +37,7 @@ from retrycontract.contract.redaction.listed_words import (
     redacted_words,
 )
 from retrycontract.contract.redaction.literals import Literal, is_of_package, speaks_of_secret
-from retrycontract.contract.redaction.members import headed_columns, paired_values
+from retrycontract.contract.redaction.members import headed_columns, may_tell, paired_values
 from retrycontract.contract.redaction.previews import Cut
 from retrycontract.contract.redaction.scanner import FEW_ASKED, Scanner
 
@@ -231,11 +231,11 @@ class Redactor:
     def _string(self, text: str, slot: Slot) -> str:
         if self._secrets and self._key_lines.holds(text):
             return f"{MARK}PRIVATE_KEY]"
-        may_tell = bool(self._places.get(text))
-        if may_tell and self._left <= 0:
+        is_telling = bool(self._places.get(text))
+        if is_telling and self._left <= 0:
             return f"{MARK}SECRET]"
         shown = self._text(text, slot, self.echoes)
-        self._left -= may_tell and shown != text
+        self._left -= is_telling and shown != text
         return shown
 
     def _container(self, value: Any, kind: type, slot: Slot) -> Any:
@@ -336,10 +336,10 @@ class Redactor:
                 echoes.add(answer, text[len(MARK) : -1])
         generic = not (slot.identifier or slot.public)
         redacted = self._scanner.redact(text, generic=generic, places=self._places.get(text), echoes=echoes)
-        if text[0] not in "{[" or (told := self._scanner.once(text, "value", self._read_as_value)) is None:
-            return redacted
-        echoes.update(told)
-        return told.hidden_in(redacted)
+        if text[0] in "{[" and (told := self._told_as_value(text, echoes)):
+            echoes.update(told)
+            redacted = told.hidden_in(redacted)
+        return redacted
 
     def _mark_of_whole(self, text: str, slot: Slot) -> str | None:
         """Give the kind of secret that the whole text is, by what is known of its place."""
@@ -349,16 +349,18 @@ class Redactor:
             return slot.mark
         return "API_KEY" if slot.weak and _is_weak_secret(text, slot) else None
 
-    def _read_as_value(self, text: str) -> Echoes | None:
+    def _told_as_value(self, text: str, echoes: Echoes) -> Echoes | None:
         """Give what a text that is JSON tells as a value: there neighbours and parents count as well."""
-        if len(text) > LONGEST_READ or text[-1] not in "}]":
+        if len(text) > LONGEST_READ or text[-1] not in "}]" or not may_tell(text) or not echoes.reads(len(text)):
             return None
+        return self._scanner.once(text, "value", self._read_as_value)
+
+    def _read_as_value(self, text: str) -> Echoes | None:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
             return None
-        inner = Redactor(self._scanner, secrets=True, marked=(), bounded=False)
-        inner.redact(value, "")
+        (inner := Redactor(self._scanner, secrets=True, marked=(), bounded=False)).redact(value, "")
         return inner.echoes
 
     def _number(self, number: int, slot: Slot) -> Any:
