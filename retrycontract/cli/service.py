@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -69,11 +69,14 @@ def web(host: str, port: int, workers: int) -> None:
     logging.captureWarnings(capture=True)  # in the log, as everything else
     import uvicorn
     from django.conf import settings
+    from django.db import Error
 
     from retrycontract.front.connections import BoundedRequest
     from retrycontract.front.descriptors import allow_many_connections
     from retrycontract.management.commands.up import GRACE_SECONDS, bare, check_free
 
+    with suppress(Error):  # a database that cannot be used is told by each process, and waited for
+        _refuse_foreign_keys("web")
     # Before the server begins: a port that is taken is told in one line, whatever uvicorn would write.
     check_free(host := bare(host), port)
     allow_many_connections()
@@ -83,6 +86,22 @@ def web(host: str, port: int, workers: int) -> None:
         access_log=False, server_header=False, timeout_graceful_shutdown=GRACE_SECONDS,
         forwarded_allow_ips=list(proxies) or None, http=BoundedRequest,
     )  # fmt: skip
+
+
+def _refuse_foreign_keys(actor: str) -> None:
+    """Refuse to run with keys that are not the service's: what others seal would come back to agents as unreadable."""
+    from django.db import connection
+    from django.utils import timezone
+
+    from retrycontract.store.models import Door
+    from retrycontract.store.schema import database_schema
+    from retrycontract.usecases.reseal import FOREIGN, know_keys
+
+    try:
+        if not database_schema.missing() and not know_keys(now=timezone.now(), actor=actor, door=Door.COMMAND):
+            raise click.ClickException(f"{FOREIGN}.")
+    finally:
+        connection.close()  # processes are forked afterwards
 
 
 @click.command()
@@ -101,6 +120,7 @@ def worker(concurrency: int) -> None:
     from retrycontract.store.schema import database_schema
 
     database_schema.wait()  # as for a migration that runs beside, or a server that starts with it
+    _refuse_foreign_keys("worker")
     # Workers need not know of each other: the database says who has which attempt. A heartbeat that a silent Redis does
     # not take would keep a worker from ending.
     options = ("--without-gossip", "--without-mingle", "--without-heartbeat", "--concurrency", str(concurrency))

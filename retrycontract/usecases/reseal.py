@@ -1,4 +1,4 @@
-"""Seal anew with the newest key what older keys sealed, so that they can be retired."""
+"""Know which encryption keys are the service's, and seal anew what older ones sealed, so that they can be retired."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.db.models import Model
 
 from retrycontract.store.models import Attempt, Door, Event, SecondFactor, ToolVersion, WebhookEndpoint
-from retrycontract.store.sealing import UnreadableError, is_current, resealed
+from retrycontract.store.sealing import UnreadableError, is_current, resealed, seal, unseal
 from retrycontract.store.transactions import write_transaction
 
 SEALED: Final[tuple[tuple[type[Model], str], ...]] = (
@@ -21,6 +21,11 @@ SEALED: Final[tuple[tuple[type[Model], str], ...]] = (
     (SecondFactor, "sealed"),
 )
 BATCH: Final = 100
+FOREIGN: Final = (
+    "these encryption keys do not open what the service's other processes seal: give this one theirs in "
+    "RETRYCONTRACT_ENCRYPTION_KEYS, newest first; or, where those are lost, 'retrycontract rotate-keys reseal' makes "
+    "these the service's"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,37 @@ class Resealing:
 
     resealed: int
     unreadable: int
+
+
+def know_keys(*, now: datetime, actor: str, door: Door) -> bool:
+    """Tell whether our keys are the service's; those of the first process that asks are."""
+    if not _proof():
+        with write_transaction():
+            Event.record("keys.noted", actor=actor, door=door, at=now, proof=_new_proof())
+    return not are_foreign()
+
+
+def are_foreign() -> bool:
+    """Tell whether none of our keys opens what was sealed to tell the service's; no process may have started yet."""
+    proof = _proof()
+    try:
+        return bool(proof and not unseal(proof))
+    except UnreadableError:
+        return True
+
+
+def _proof() -> bytes:
+    """Read what the keys of the service open: sealed anew with all else, and before that by its first process."""
+    # Of two processes that began at one moment, both of which found none, the first counts.
+    resealed, noted = (Event.objects.filter(name=f"keys.{step}") for step in ("resealed", "noted"))
+    for event in (resealed.order_by("-pk").first(), noted.order_by("pk").first()):
+        if event is not None and "proof" in event.data:
+            return str(event.data["proof"]).encode()
+    return b""
+
+
+def _new_proof() -> str:
+    return seal({"sealed": "by the service"}).decode()
 
 
 def reseal_all(*, now: datetime, actor: str, door: Door) -> Resealing:
@@ -45,13 +81,17 @@ def reseal_all(*, now: datetime, actor: str, door: Door) -> Resealing:
             with write_transaction():
                 done += sum(_replace(model, column, pk, batch[pk], new) for pk, new in opened.items())
     with write_transaction():
-        Event.record("keys.resealed", actor=actor, door=door, at=now, resealed=done, unreadable=unreadable)
+        Event.record(
+            "keys.resealed", actor=actor, door=door, at=now, resealed=done, unreadable=unreadable, proof=_new_proof()
+        )
     return Resealing(done, unreadable)
 
 
 def still_old() -> int:
     """Count what the newest key does not open."""
-    return sum(len(batch) for model, column in SEALED for batch in _batches(model, column))
+    proof = _proof()
+    left = sum(len(batch) for model, column in SEALED for batch in _batches(model, column))
+    return left + bool(proof and not is_current(proof))
 
 
 def note_keys(name: str, *, known: int, now: datetime, actor: str, door: Door) -> None:

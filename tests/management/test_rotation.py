@@ -14,6 +14,7 @@ from pytest_django import Settings
 
 from retrycontract.config.service_settings import load
 from retrycontract.contract.webhooks import WebhookEvent
+from retrycontract.management.doctor import work
 from retrycontract.store.models import ApiKey, Attempt, Call, Door, Event, SecondFactor, WebhookEndpoint
 from retrycontract.usecases import reseal
 from retrycontract.usecases.calls.sweep import judge_waiting
@@ -184,3 +185,42 @@ def test_a_variable_that_is_empty_leaves_the_keys_in_their_file(house: House, mo
     monkeypatch.setenv("RETRYCONTRACT_ENCRYPTION_KEYS", "")
     printed("rotate_keys", "make")
     assert house.keys[1:] == [old]
+
+
+def known(settings: Settings, *keys: str) -> bool:
+    """Tell whether a process with these keys may start."""
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"encryption_keys": list(keys)})
+    return reseal.know_keys(now=timezone.now(), **BY)
+
+
+def test_keys_that_are_not_the_services_are_found_at_the_start_though_nothing_is_sealed(settings: Settings) -> None:
+    ours, others = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+    assert known(settings, ours)
+    assert not known(settings, others)
+    assert any("these encryption keys do not open" in str(finding).lower() for finding in work.readable())
+    assert known(settings, others, ours)
+    assert known(settings, ours)
+    assert [*work.readable()] == []
+
+
+def test_processes_restart_in_any_order_while_keys_are_replaced(settings: Settings) -> None:
+    old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+    assert known(settings, old)
+    for _ in range(2):  # one that has both, and one that crashed and has the old one still
+        assert known(settings, new, old)
+        assert known(settings, old)
+    known(settings, new, old)
+    with pytest.raises(CommandError, match="run 'rotate-keys reseal' first"):
+        printed("rotate_keys", "retire")
+    printed("rotate_keys", "reseal")
+    for keys in ((new, old), (new,), (new, old)):
+        assert known(settings, *keys)
+    assert not known(settings, old)
+
+
+def test_where_the_keys_are_lost_others_become_the_services(settings: Settings) -> None:
+    lost, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+    assert known(settings, lost)
+    assert not known(settings, new)
+    printed("rotate_keys", "reseal")
+    assert known(settings, new)

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 
 from tests.cli.test_program import run
 from tests.serving import running
 from tests.serving.scaled import ScaledService
-from tests.serving.servers import PASSWORD, PostgreSQL, Redis, wait_for_port
+from tests.serving.servers import PASSWORD, PostgreSQL, Redis, free_port, wait_for_port
 from tests.serving.service import START_SECONDS, AgentClient, first_data
 from tests.serving.threads import eventually
 
@@ -100,6 +101,26 @@ def test_an_address_that_is_wrong_is_told_as_what_it_is(
         for secret in (PASSWORD, "hunter2", "nobody_known", "127.0.0.1"):
             assert secret not in ready.text
         assert PASSWORD not in service.log
+
+
+def test_a_process_with_other_keys_than_the_first_one_does_not_start(
+    postgresql: PostgreSQL, redis: Redis, tmp_path: Path
+) -> None:
+    environment = settings_of(postgresql.new_database(), redis)
+    ours, others = (Fernet.generate_key().decode() for _ in range(2))
+    assert run("migrate", data=tmp_path, **environment).returncode == 0
+    ours_alone = environment | {"RETRYCONTRACT_ENCRYPTION_KEYS": ours}
+    with running(Waiting(tmp_path / "data", ours_alone, webs=1, workers=0)) as service:
+        assert service.send("GET", "/livez").status == 200
+        environment["RETRYCONTRACT_ENCRYPTION_KEYS"] = others
+        for words in (["worker"], ["web", "--port", str(free_port())]):
+            done = run(*words, data=tmp_path / "data", **environment)
+            assert done.returncode == 2
+            assert "RETRYCONTRACT_ENCRYPTION_KEYS" in done.stderr.splitlines()[-1]
+            assert others not in done.stderr
+        assert (
+            "these encryption keys do not open" in run("doctor", data=tmp_path / "data", **environment).stdout.lower()
+        )
 
 
 def test_a_command_says_that_a_database_does_not_exist(postgresql: PostgreSQL, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ from retrycontract.usecases.people.log_in import (
     note_failure,
     take_factor_away,
 )
-from retrycontract.usecases.reseal import note_keys, reseal_all
+from retrycontract.usecases.reseal import know_keys, note_keys, reseal_all
 from retrycontract.usecases.tools.register_tool import change_tool, release_version
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.serving.receivers import receiving
@@ -244,6 +244,7 @@ TABLE: list[tuple[str, Change, Told]] = [
     ("recount.rebuild_rollups", lambda _: rebuild_rollups(since=NOON, **BY), ("metrics.rebuilt", "ada", "admin")),
     ("register_tool._store", lambda _: tool(), ("tool.registered", "deployer", "api")),
     ("reseal.reseal_all", lambda _: reseal_all(**BY), ("keys.resealed", "ada", "admin")),
+    ("reseal.know_keys", lambda _: know_keys(**BY), ("keys.noted", "ada", "admin")),
     ("reseal.note_keys", lambda _: note_keys("keys.made", known=2, **BY), ("keys.made", "ada", "admin")),
     ("reuse_answers.save_reply", lambda _: reply(), ("reply.added", "mia", "dashboard")),
     ("reuse_answers.delete_reply", lambda _: delete_reply(reply(), User.objects.get(), now=NOON),

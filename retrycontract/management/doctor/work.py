@@ -32,7 +32,7 @@ from retrycontract.store.models import (
 from retrycontract.store.sealing import UnreadableError, unseal
 from retrycontract.usecases.notify.drain_outbox import UndeliveredError
 from retrycontract.usecases.notify.tend_endpoint import resolve
-from retrycontract.usecases.reseal import still_old
+from retrycontract.usecases.reseal import FOREIGN, are_foreign, still_old
 
 SAMPLE = 200  # waiting submissions that are opened, the oldest first
 PATIENCE = timedelta(seconds=60)  # longer than any sweep and lease of the defaults
@@ -68,7 +68,9 @@ def queue(now: datetime) -> Iterator[Finding]:
 
 
 def readable() -> Iterator[Finding]:
-    """Open what waits with the keys that we have."""
+    """Open what waits with the keys that we have, and what tells those of the service."""
+    if are_foreign():
+        yield fail("sealed", f"{FOREIGN[0].upper()}{FOREIGN[1:]}.")
     sealed = Attempt.objects.waiting().order_by("pk").values_list("sealed", flat=True)[:SAMPLE]
     looked = [_opens(bytes(content or b"")) for content in sealed]
     if lost := looked.count(False):
