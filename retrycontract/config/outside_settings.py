@@ -21,7 +21,14 @@ def parts(value: Any, mark: str = ",") -> Any:
     return [part.strip() for part in value.split(mark) if part.strip()] if isinstance(value, str) else value
 
 
+def level(value: Any) -> Any:
+    """Give a level's name as it is kept: the log itself writes `warn`, and other programs write `INFO`."""
+    told = value.strip().lower() if isinstance(value, str) else value
+    return "warning" if told == "warn" else told
+
+
 Parts: TypeAlias = Annotated[list[str], BeforeValidator(parts)]
+LogLevel: TypeAlias = Annotated[Literal["info", "warning", "error"], BeforeValidator(level)]
 
 
 class LoginSettings(BaseModel):

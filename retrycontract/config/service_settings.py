@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 
 from retrycontract.config.database_url import check_redis_url, read_database_url
 from retrycontract.config.key_files import KeptKeys, put_once, usable_keys
-from retrycontract.config.outside_settings import DeliverySettings, LoginSettings, Parts
+from retrycontract.config.outside_settings import DeliverySettings, LoginSettings, LogLevel, Parts
 from retrycontract.config.outside_settings import is_plain_url as is_plain_url
 from retrycontract.config.telemetry import checked_endpoint
 from retrycontract.config.variables import PREFIX as PREFIX
@@ -183,8 +183,8 @@ class ServiceSettings(LoginSettings, DeliverySettings):
         le=1_000_000,
         description="Requests that a key may make in a minute, counted by each web process; 0: any number.",
     )
-    log_level: Literal["info", "warning", "error"] = Field(
-        "info", description="What is logged: info has each request and retry, warning only failures and what is wrong."
+    log_level: LogLevel = Field(
+        "info", description="What is logged: `info` has each request and retry, `warning` or `warn` what is wrong."
     )
     metrics_token: str = Field(
         "", description="Bearer token that opens `/metrics` for Prometheus; empty: it stays closed. A secret."

@@ -61,6 +61,9 @@ GIVEN: list[tuple[str, str, Any]] = [
     ("public_url", "http://10.0.0.5:8000/desk/", "http://10.0.0.5:8000/desk"),
     ("notify_webhook_url", "https://hooks.example/services/T0/B0/x?a=b", "https://hooks.example/services/T0/B0/x?a=b"),
     ("email_port", "25", 25),
+    ("log_level", "INFO", "info"),
+    ("log_level", "warn", "warning"),
+    ("log_level", "Warning", "warning"),
     ("email_from", "desk@desk.example", "desk@desk.example"),
 ]
 

@@ -105,6 +105,16 @@ def test_a_broker_of_another_machine_is_to_have_a_password(service: Setup, host:
 
 
 @pytest.mark.services
+@pytest.mark.parametrize("password", [":a-secret-word@", ""], ids=["wrong", "none"])
+def test_a_broker_that_refuses_the_password_is_told_as_that(service: Setup, redis: Any, password: str) -> None:
+    service.set(redis_url=f"redis://{password}127.0.0.1:{redis.port}/0")
+    (finding,) = found("broker")
+    assert finding.level is Level.FAIL
+    assert "refuses the password" in finding.text
+    assert "a-secret-word" not in finding.text
+
+
+@pytest.mark.services
 def test_a_broker_that_answers_is_found_well_when_it_keeps_its_rings(service: Setup, redis: Any) -> None:
     service.set(redis_url=redis.url)
     client = import_module("redis").Redis.from_url(redis.url)

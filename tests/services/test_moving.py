@@ -75,6 +75,8 @@ def test_all_data_moves_to_postgresql_and_back_without_loss(
         printed("import", str(there))
         assert connection.vendor == "postgresql"
         assert everything() == before
+        with pytest.raises(CommandError, match="name another one with RETRYCONTRACT_DATABASE_URL"):
+            printed("import", str(there))
         work()
         grown = everything()
         printed("export", str(back))

@@ -241,6 +241,9 @@ def broker() -> Iterator[Finding]:
         policy = str(client.info("memory").get("maxmemory_policy", ""))
         version = [int(part) for part in str(client.info("server")["redis_version"]).split(".")[:3]]
         keeps_a_log = bool(client.info("persistence").get("aof_enabled", 1))
+    except redis.AuthenticationError:  # wrong, or none where one is asked for
+        yield fail("broker", f"Redis at {place} refuses the password: correct the one in RETRYCONTRACT_REDIS_URL.")
+        return
     except (redis.RedisError, OSError, ValueError) as error:
         yield fail(
             "broker", f"Redis at {place} does not answer ({type(error).__name__}): start it, or correct the address."

@@ -132,9 +132,10 @@ class TargetNotEmptyError(RuntimeError):
 
     def __init__(self, tables: list[str]) -> None:
         self.tables = tables
+        setting = "RETRYCONTRACT_DATA_DIR" if connection.vendor == "sqlite" else "RETRYCONTRACT_DATABASE_URL"
         super().__init__(
             f"The database is not empty: it has rows of {', '.join(tables)}. Import goes into a new one only: "
-            "choose another RETRYCONTRACT_DATA_DIR, run 'retrycontract migrate' there (not 'up', which makes an "
+            f"name another one with {setting}, run 'retrycontract migrate' there (not 'up', which makes an "
             "operator), and import again."
         )
 
