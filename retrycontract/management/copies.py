@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, Protocol
 from urllib.parse import quote
@@ -20,8 +20,11 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 
+from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.management.private_files import STANDARD, new_private_file
-from retrycontract.store.models import Door
+from retrycontract.store.clock import shared_now
+from retrycontract.store.models import Door, WorkerBeat
+from retrycontract.store.models.workers import PROBE
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.tools.contracts import sanitizer
 
@@ -293,6 +296,11 @@ def restore(path: Path, *, now: datetime, may_replace: bool) -> Path | None:
     holding = _what_is_there()
     if holding and not may_replace:
         raise NotEmptyError(holding)
+    if holding and (alive := _who_uses_it()):
+        raise CopyError(
+            f"The service still runs ({', '.join(alive)}): stop its web processes and workers, wait {LATELY.seconds} "
+            "seconds, and restore again. Nothing was changed."
+        )
     kept = None
     if holding:
         # Two restores may fall into one second, and what was kept before may be what is restored now.
@@ -309,6 +317,27 @@ def restore(path: Path, *, now: datetime, may_replace: bool) -> Path | None:
             rows += cursor.fetchone()[0]
     _note("data.restored", path.name, now, rows=rows, kept=kept.name if kept else None)
     return kept
+
+
+LATELY = timedelta(seconds=20)  # two signs of life of a worker; a machine that is lost keeps nobody from a restore
+
+
+def _who_uses_it() -> list[str]:
+    """Name the workers that live and whence its connections were used lately; of SQLite the service's lock tells."""
+    if connection.vendor == "sqlite":
+        return []
+    with suppress(DatabaseError):  # of an older release, or without tables
+        beats = WorkerBeat.objects.exclude(name=PROBE).filter(beat_at__gt=shared_now() - LATELY)
+        alive = [f"worker {visible(name)}" for name in beats.values_list("name", flat=True)]
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT DISTINCT coalesce(host(client_addr), 'this machine') FROM pg_stat_activity"
+                " WHERE datname = current_database() AND application_name = 'retrycontract'"
+                " AND pid <> pg_backend_pid() AND state_change > now() - make_interval(secs => %s)",
+                [LATELY.total_seconds()],
+            )
+            return alive + [f"connections from {place}" for (place,) in cursor.fetchall()]
+    return []
 
 
 def _note_copy(name: str, now: datetime) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -18,7 +20,7 @@ from retrycontract.config.database_url import read_database_url
 from retrycontract.management.commands.doctor import examine
 from retrycontract.management.doctor import Level
 from retrycontract.store.history import missing_guards
-from retrycontract.store.models import Agent, Call, Event
+from retrycontract.store.models import Agent, Call, Event, WorkerBeat
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.file_database import file_database as file_database
 from tests.file_database import using
@@ -112,6 +114,27 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> None:
     if not (folder / "pg_dump").exists():
         pytest.skip("this server comes without pg_dump")
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.mark.usefixtures("on_postgres", "programs")
+def test_a_restore_is_refused_while_workers_or_web_processes_live(data_dir: Path, postgres: dict[str, Any]) -> None:
+    fill()
+    printed("backup", str(data_dir / "monday.dump"))
+    WorkerBeat.objects.all().delete()
+    before = everything()
+    address = {"host": postgres["HOST"], "port": postgres["PORT"], "dbname": postgres["NAME"]}
+    address |= {"user": postgres["USER"], "password": postgres["PASSWORD"], "application_name": "retrycontract"}
+    with psycopg.connect(**address) as web:
+        web.execute("SELECT 1")
+        with pytest.raises(CommandError, match=r"still runs \(connections from .*\): stop its web processes"):
+            printed("restore", str(data_dir / "monday.dump"), "--yes")
+    WorkerBeat.objects.beat("machine:7", timezone.now())
+    with pytest.raises(CommandError, match=r"still runs \(worker machine:7\): stop its web processes"):
+        printed("restore", str(data_dir / "monday.dump"), "--yes")
+    assert everything() == before
+    assert list(data_dir.glob("before-restore-*")) == []
+    WorkerBeat.objects.update(beat_at=timezone.now() - timedelta(seconds=30))
+    printed("restore", str(data_dir / "monday.dump"), "--yes")
 
 
 @pytest.mark.usefixtures("on_postgres", "programs")
