@@ -17,6 +17,7 @@ from django.utils import timezone
 from kombu.transport.virtual import QoS
 
 from retrycontract.config.service_settings import ServiceSettings
+from retrycontract.store.outages import outage
 from worker.beside_pool import BesidePool
 from worker.celery_doorbell import JUDGE, QUEUE, CeleryDoorbell
 
@@ -34,6 +35,14 @@ def judge(*, attempt_id: int, **_: Any) -> None:
 
     Further arguments are those of other releases.
     """
+    try:
+        _judge(attempt_id)
+    except Exception as error:
+        if not outage.failed(error):  # else Celery would write a traceback for each process that met the outage
+            raise
+
+
+def _judge(attempt_id: int) -> None:
     from retrycontract.usecases.calls.sweep import judge_or_leave, judge_waiting
     from retrycontract.usecases.notify.doorbell import ring_after_commit
 
