@@ -37,7 +37,7 @@ EVENTS: Final = frozenset(
         "call": "blocked cancelled claimed expired released resolved snoozed woken",
         "data": "backed_up imported restored", "endpoint": "added changed gone secret_rotated",
         "escalation": "opened resolved", "guidance": "acknowledged delivered given", "hint": "set switched_off",
-        "history": "forgotten", "key": "issued revoked", "keys": "made resealed retired", "message": "sent_again",
+        "history": "forgotten", "key": "issued revoked", "keys": "made noted resealed retired", "message": "sent_again",
         "metrics": "rebuilt", "notification": "given_up", "reply": "added changed deleted",
         "operator": "admitted changed freed identity_linked locked_out logged_in logged_out role_given "
         "second_factor_off second_factor_on", "tool": "changed registered", "version": "quarantined released",
@@ -121,6 +121,8 @@ class AuditLine:
         """Say its first details in a line, those that are single words and numbers."""
         told = []
         for name, value in self.event.data.items():
+            if name == "proof":  # what only the service's encryption keys open
+                continue
             is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
             is_shown = (is_list or isinstance(value, str | int | float)) and value != self.event.actor
             if is_shown and (said := _said(name.replace("_", " "), value)):

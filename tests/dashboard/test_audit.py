@@ -18,6 +18,7 @@ from dashboard.audit import DOORS, EVENTS
 from dashboard.navigation import Role
 from retrycontract.store.models import Call, Door, Event
 from retrycontract.usecases.people.admit import issue_key
+from retrycontract.usecases.reseal import know_keys
 from tests.dashboard.conftest import Page, file_of, logged_in, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user
 from tests.serving.service import ROOT
@@ -60,9 +61,10 @@ def test_a_line_repeats_no_name_and_tells_nothing_that_is_nothing(admin: Client)
     Event.record(
         "tool.registered", actor="ada", door=Door.API, at=NOW, tool="deploy", version=1, changed=[], late=False
     )
+    know_keys(now=NOW, actor="ada", door=Door.COMMAND)
     text = text_of(admin.get("/audit/"))
     assert "tool: deploy · version 1" in text
-    for part in ("operator: ada", "operator ada", "changed none", "late no", "not late", "changed:"):
+    for part in ("proof: ", "operator: ada", "operator ada", "changed none", "late no", "not late", "changed:"):
         assert part not in text, part
 
 
