@@ -183,7 +183,7 @@ def test_every_page_leads_to_a_history(admin: Client, answered: Call) -> None:
 
 OF_CALLS = ("attempt", "call", "claim", "escalation", "guidance")
 OF_ALL = {
-    "data.backed_up", "data.imported", "data.restored", "history.forgotten", "keys.made", "keys.resealed",
+    "data.backed_up", "data.imported", "data.restored", "history.forgotten", "keys.made", "keys.noted", "keys.resealed",
     "keys.retired", "metrics.rebuilt",
 }  # fmt: skip
 
