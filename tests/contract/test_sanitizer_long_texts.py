@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,6 +29,7 @@ from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.redaction.scanner import Scanner
 from retrycontract.contract.redaction.sentences import _COMMENTED
 from retrycontract.contract.redaction.sieve import Sieve
+from tests.contract.counting import CountingPattern
 
 BALANCED = ValueSanitizer()
 PARTS = st.sampled_from([
@@ -271,18 +270,6 @@ def test_an_object_is_read_from_its_own_brace_however_many_stand_before_it(aroun
     redacted = BALANCED.redact_text(around.replace("%s", MEMBERS))
     assert "correct horse" not in redacted
     assert redacted.replace("[REDACTED: PASSWORD]", "correct horse") == around.replace("%s", MEMBERS)
-
-
-class CountingPattern:
-    """Count the matches that are looked at."""
-
-    def __init__(self, pattern: re.Pattern[str]) -> None:
-        self.pattern, self.looked = pattern, 0
-
-    def finditer(self, *where: Any) -> Iterator[re.Match[str]]:
-        for match in self.pattern.finditer(*where):
-            self.looked += 1
-            yield match
 
 
 def test_of_the_braces_of_a_text_those_near_a_name_that_tells_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

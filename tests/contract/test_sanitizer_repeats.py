@@ -6,7 +6,6 @@ import base64
 import json
 import random
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator
 from string import ascii_letters, digits
@@ -20,6 +19,8 @@ from retrycontract.contract.redaction.echoes import MOST_READ, Echoes
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.redaction.scanner import BALANCED, Scanner, remembering
 from retrycontract.contract.redaction.walk import Redactor
+from tests.contract import counting
+from tests.contract.counting import CountingPattern
 
 SANITIZER = ValueSanitizer()
 CHOSEN = random.Random(3)
@@ -33,21 +34,9 @@ def word(length: int) -> str:
 
 
 def steps(work: Callable[[], object]) -> int:
-    """Count the calls that the work makes the second time, of Python and of C."""
+    """Count the calls that the work makes the second time."""
     work()
-    count = 0
-
-    def step(*_: object) -> None:
-        nonlocal count
-        count += 1
-
-    previous = sys.getprofile()
-    sys.setprofile(step)
-    try:
-        work()
-    finally:
-        sys.setprofile(previous)
-    return count
+    return counting.steps(work)
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -65,20 +54,8 @@ def test_a_stream_whose_lines_give_one_id_stays_as_it_is() -> None:
     assert SANITIZER.redact_text(stream) == stream
 
 
-class CountingBraces:
-    """Count the matches that are looked at."""
-
-    def __init__(self, pattern: re.Pattern[str]) -> None:
-        self.pattern, self.looked = pattern, 0
-
-    def finditer(self, *where: Any) -> Iterator[re.Match[str]]:
-        for match in self.pattern.finditer(*where):
-            self.looked += 1
-            yield match
-
-
 def test_a_call_is_read_once_however_many_results_give_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    braces = CountingBraces(neighbours._BRACE)
+    braces = CountingPattern(neighbours._BRACE)
     monkeypatch.setattr(neighbours, "_BRACE", braces)
     call = '{"a": {}}' * 50 + '{"id": "c1", "name": "list_secrets"}\n'
     results = '{"tool_call_id": "c1", "content": "x"}\n' * 300
