@@ -188,13 +188,18 @@ _ADDRESS, _LOOK_BACK = re.compile(r"://[^\s\"'<>]*\Z"), 200
 
 def find_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find long random tokens that are no digest, UUID, address, file, public key or encoded text."""
-    certificates = CertificateLines(text)
+    certificates, known = CertificateLines(text), dict[str, bool]()
     for find in _TOKEN.each(text):
         start, end = find.span(0)
         token = text[start:end].strip("=/-_+")
         if len(token) not in GENERIC_LENGTHS or "/" in token or is_digest(token) or is_uuid(token):
             continue
         if token.startswith(_PUBLIC) or text[end : end + 1] in ("/", "\\"):
+            continue
+        # A log names one thing in many lines.
+        if token not in known:
+            known[token] = looks_random(token, at_least=24)
+        if not known[token]:
             continue
         if _DIGESTS.search(text[max(0, start - _LONGEST_DIGEST) : start]) or _IDS.fullmatch(token):
             continue
@@ -204,7 +209,7 @@ def find_random_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             continue
         if token.startswith(_PICTURES) or _ALPHABET.search(token) or _SYMBOL.match(text, start):
             continue
-        if not looks_random(token, at_least=24) or _ADDRESS.search(text[max(0, start - _LOOK_BACK) : start]):
+        if _ADDRESS.search(text[max(0, start - _LOOK_BACK) : start]):
             continue
         if end - start >= LEAST_OF_LINE and certificates.holds(start, end):
             continue
