@@ -19,6 +19,7 @@ from django.template.loader import render_to_string
 from django.urls import get_resolver
 from django.utils import timezone
 
+from dashboard.account.exchanges import EXCHANGES_AT_ONCE, hang_up
 from retrycontract.front.bridge import WsgiBridge
 from retrycontract.front.connections import room
 from retrycontract.front.descriptors import allow_many_connections
@@ -88,6 +89,7 @@ def _front_of_house() -> FrontOfHouse:
         api_threads=API_THREADS_ON_POSTGRESQL if service.database_url else 1,
         page_threads=service.dashboard_threads,
         slow_threads=SLOW_THREADS,
+        outside_threads=EXCHANGES_AT_ONCE + 1,  # so that one is left to tell that all places are taken
         is_slow=_is_slow,
         turn_of=_turn_of,
         too_large_page=lambda limit: render_to_string("413.html", {"limit": limit}),
@@ -95,7 +97,8 @@ def _front_of_house() -> FrontOfHouse:
     )
     from retrycontract.api.routes import answer_of_news  # models: only once Django is set up
 
-    return FrontOfHouse(bridge, bells, on_startup=_start, on_shutdown=_stop, answer_of_news=answer_of_news)
+    hooks: Any = {"on_startup": _start, "on_shutdown": _stop, "on_signal": hang_up}
+    return FrontOfHouse(bridge, bells, **hooks, answer_of_news=answer_of_news)
 
 
 def _is_slow(method: str, path: bytes, size: int) -> bool:

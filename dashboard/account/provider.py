@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import threading
 from functools import lru_cache
+from time import monotonic
 from typing import Any, Final, cast
 
 from django.conf import settings
@@ -21,6 +23,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from dashboard.account.exchanges import RETRY_SECONDS, AwayError, NoPlaceError, ProviderError, exchange
 from dashboard.account.login import begin_session, ways_in
 from retrycontract.config.outside_settings import LoginSettings
 from retrycontract.store.models import Door
@@ -32,7 +35,6 @@ BY_PROVIDER: Final = "by_provider"
 CONNECTS: Final = "provider_connects"
 NEXT: Final = "provider_next"
 SKEW_SECONDS: Final = 120  # clocks of two machines differ; a token is refused beyond that
-ANSWER_SECONDS: Final = 10
 UNDERWAY_SECONDS: Final = 600  # how long somebody may take at the provider
 # What a provider's public keys can verify. HS256 would take the client's secret for a key, `none` nothing at all.
 ALGORITHMS: Final = frozenset(
@@ -41,11 +43,8 @@ ALGORITHMS: Final = frozenset(
 SIGNED: Final = "id_token_signing_alg_values_supported"
 CHALLENGES: Final = "code_challenge_methods_supported"
 UNREACHABLE: Final = "The identity provider does not answer as it should. Try again in a while."
+BUSY: Final = "Others wait for the identity provider’s answer just now. Load this page again in some seconds."
 REFUSED: Final = "The identity provider’s answer was not accepted. Try once more; if it stays so, ask an administrator."
-
-
-class ProviderError(Exception):
-    """Raised when a provider's answer cannot be used; says why, without anything that the provider wrote."""
 
 
 def client(service: LoginSettings) -> Any:
@@ -59,33 +58,51 @@ def client(service: LoginSettings) -> Any:
 def _registered(issuer: str, client_id: str, secret: str, scopes: str) -> Any:
     from authlib.integrations.django_client import OAuth  # 0.2 s, and only where it is needed
 
+    from dashboard.account.provider_session import BoundedApp
+
     return OAuth().register(
         "provider",
+        client_cls=BoundedApp,
         client_id=client_id,
         client_secret=secret or None,
         server_metadata_url=f"{issuer.rstrip('/')}/.well-known/openid-configuration",
         client_kwargs={
             "scope": scopes,
             "code_challenge_method": "S256",
-            "default_timeout": ANSWER_SECONDS,
             **({} if secret else {"token_endpoint_auth_method": "none"}),
         },
     )
 
 
+_reading = threading.Lock()
+_failures: dict[str, tuple[float, str]] = {}  # by issuer: until when, and what failed
+
+
 def metadata(service: LoginSettings) -> dict[str, Any]:
-    """Read what the provider says of itself; raises ProviderError when it is somebody else's or not answered."""
-    try:
-        told: dict[str, Any] = client(service).load_server_metadata()
-    except (OSError, ValueError, TypeError) as error:  # the last is of JSON that is no object
-        raise ProviderError(f"its configuration cannot be read ({type(error).__name__})") from None
+    """Read what the provider says of itself; raises AwayError when it is somebody else's or not answered.
+
+    One asks at a time, and those who waited learn what it learned. A failure holds for some seconds, so that visitors
+    who are nobody yet cannot have it asked for all the time.
+    """
+    with _reading:
+        until, why = _failures.get(service.oidc_issuer, (0.0, ""))
+        if monotonic() < until:
+            raise AwayError(why)
+        try:
+            return _read(service)
+        except AwayError as error:
+            _registered.cache_clear()  # else a wrong one would be kept
+            _failures[service.oidc_issuer] = monotonic() + RETRY_SECONDS, str(error)
+            raise
+
+
+def _read(service: LoginSettings) -> dict[str, Any]:
+    told: dict[str, Any] = client(service).load_server_metadata()
     told[SIGNED] = told.get(SIGNED) or ["RS256"]
-    is_another = told.get("issuer") != service.oidc_issuer
-    if is_another or not all(isinstance(told.get(name) or [], list) for name in (SIGNED, CHALLENGES)):
-        _registered.cache_clear()  # else the wrong one would be kept
-        raise ProviderError(
-            "its configuration names another issuer" if is_another else "its configuration has no lists"
-        )
+    if told.get("issuer") != service.oidc_issuer:
+        raise AwayError("its configuration names another issuer")
+    if not all(isinstance(told.get(name) or [], list) for name in (SIGNED, CHALLENGES)):
+        raise AwayError("its configuration has no lists")
     # authlib takes the algorithms that it accepts from this very dict.
     told[SIGNED] = sorted(name for name in ALGORITHMS if name in told[SIGNED])
     return told
@@ -106,10 +123,13 @@ def begin(request: HttpRequest) -> HttpResponse:
     if connects and not constant_time_compare(request.GET.get("connect", ""), connect_token(request)):
         return redirect("dashboard:inbox")
     try:
-        metadata(service)
-        answer = client(service).authorize_redirect(request, _address(request, "dashboard:provider_answer"))
-    except (ProviderError, OSError, ValueError, RuntimeError) as error:
-        return _refuse(request, error, UNREACHABLE, status=503)
+        with exchange():
+            metadata(service)
+            answer = client(service).authorize_redirect(request, _address(request, "dashboard:provider_answer"))
+    except AwayError as error:
+        return _ask_again(request, error)
+    except (ValueError, RuntimeError) as error:  # its configuration holds no address, or one that is none
+        return _ask_again(request, AwayError(type(error).__name__))
     target = request.GET.get("next", "")
     request.session[NEXT] = target if url_has_allowed_host_and_scheme(target, {request.get_host()}) else ""
     request.session[CONNECTS] = connects
@@ -125,7 +145,10 @@ def answer(request: HttpRequest) -> HttpResponse:
     """Take the provider's answer: log in who it names, or connect them with who is logged in."""
     service = _service()
     try:
-        claims = _claims(request, service)
+        with exchange():
+            claims = _claims(request, service)
+    except AwayError as error:
+        return _ask_again(request, error)
     except ProviderError as error:
         return _refuse(request, error, REFUSED)
     target, connects = request.session.pop(NEXT, ""), request.session.pop(CONNECTS, False)
@@ -170,7 +193,7 @@ def _claims(request: HttpRequest, service: LoginSettings) -> dict[str, Any]:
                 raise ProviderError("the claims are of somebody else")
             # What the signed token says wins over what was asked for afterwards.
             claims = more | claims
-    except (AuthlibBaseError, JoseError, OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
+    except (AuthlibBaseError, JoseError, ValueError, TypeError, KeyError, RuntimeError) as error:
         raise ProviderError(f"{type(error).__name__} {getattr(error, 'error', '')}".strip()) from None
     if not claims.get("sub"):
         raise ProviderError("there is no ID token")
@@ -184,13 +207,14 @@ def leave(request: HttpRequest) -> HttpResponse:
     """Send who has logged out here to the provider, to log out there as well."""
     service = _service()
     try:
-        leads = metadata(service).get("end_session_endpoint")
-        if leads:
-            back = _address(request, "dashboard:login")
-            asked = {"post_logout_redirect_uri": back, "client_id": service.oidc_client_id}
-            return HttpResponseRedirect(client(service).create_logout_url(**asked)["url"])
-    except ProviderError as error:
-        return _refuse(request, error, UNREACHABLE, status=503)
+        with exchange():
+            leads = metadata(service).get("end_session_endpoint")
+    except AwayError as error:
+        return _ask_again(request, error)
+    if leads:
+        back = _address(request, "dashboard:login")
+        asked = {"post_logout_redirect_uri": back, "client_id": service.oidc_client_id}
+        return HttpResponseRedirect(client(service).create_logout_url(**asked)["url"])
     return redirect("dashboard:login")
 
 
@@ -216,6 +240,13 @@ def _address(request: HttpRequest, route: str) -> str:
     """Give a page's address as the provider knows it; a proxy may have changed what the request says."""
     base = settings.RETRYCONTRACT.public_url
     return f"{base}{reverse(route)}" if base else request.build_absolute_uri(reverse(route))
+
+
+def _ask_again(request: HttpRequest, why: AwayError) -> HttpResponse:
+    """Say that the provider could not be asked, and when it may be."""
+    refused = _refuse(request, why, BUSY if isinstance(why, NoPlaceError) else UNREACHABLE, status=503)
+    refused["Retry-After"] = str(RETRY_SECONDS)
+    return refused
 
 
 def _refuse(request: HttpRequest, why: Exception, said: str, *, status: int = 403) -> HttpResponse:

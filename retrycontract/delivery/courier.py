@@ -11,14 +11,12 @@ import re
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import datetime
 from http.client import SWITCHING_PROTOCOLS, HTTPConnection, HTTPException, HTTPResponse, parse_headers
 from smtplib import SMTPException
-from threading import Thread
-from typing import Any, TypeVar, assert_never
+from typing import Any, assert_never
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
@@ -28,33 +26,11 @@ from retrycontract.config.public_addresses import is_public
 from retrycontract.contract.webhooks import sign
 from retrycontract.store.models import Channel, OutboxMessage, WebhookEndpoint
 from retrycontract.store.sealing import UnreadableError
+from retrycontract.usecases.deadlines import within
 from retrycontract.usecases.notify.drain_outbox import UndeliveredError
 from retrycontract.usecases.notify.tend_endpoint import Resolve, resolve
 
 logger = logging.getLogger("retrycontract")
-
-Result = TypeVar("Result")
-
-
-def within(seconds: float, work: Callable[[], Result], *, abort: Callable[[], None]) -> Result:
-    """Run the work, at most so long; then `abort` it and raise UndeliveredError. Gives and raises what the work does.
-
-    A thread of its own, because looking up a name cannot be interrupted; the abandoned one ends soon after.
-    """
-    ended: Future[Result] = Future()
-
-    def run() -> None:
-        try:
-            ended.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - handed to the caller
-            ended.set_exception(error)
-
-    Thread(target=run, name="retrycontract-delivery", daemon=True).start()
-    if not wait([ended], timeout=seconds).done:
-        abort()
-        raise UndeliveredError(f"no answer within {seconds:g} seconds")
-    return ended.result()
-
 
 POST_SECONDS = 5.0
 MAX_RESPONSE = 4_096  # bytes of an answer that are read; its first words are all that anybody sees
@@ -213,7 +189,7 @@ def send_email(
     try:
         refused = within(seconds, send, abort=hang_up)
     except TimeoutError:
-        raise UndeliveredError("the mail server did not answer in time") from None
+        raise UndeliveredError(f"no answer within {seconds:g} seconds") from None
     except (OSError, SMTPException, ValueError) as error:
         raise UndeliveredError(f"the e-mail was not taken: {type(error).__name__}: {error}") from None
     for recipient, (status, said) in refused.items():  # all others have it, and would get it once more

@@ -41,6 +41,7 @@ LINGER_SECONDS: Final = 2.0
 # Of processor time, of a read of the API and of a page: while one takes that long others wait for the interpreter, so
 # that the next reads of its key, or of the same page by its session, go apart.
 DEAR_SECONDS, DEAR_PAGE_SECONDS = 0.02, 0.1
+OUTSIDE: Final = b"/login/provider/"  # waits for an identity provider: nobody else waits behind it
 LOGIN_BYTES: Final = 65_536  # of a form that anybody may send: to read two megabytes of escapes takes 0.3 s
 # Responses that never have a body; a length on them would describe another response.
 BODILESS: Final = frozenset({204, 304})
@@ -142,6 +143,7 @@ class WsgiBridge:
         api_threads: int = 1,
         page_threads: int = 4,
         slow_threads: int = 1,
+        outside_threads: int = 1,
         is_slow: Callable[[str, bytes, int], bool] = lambda *_: False,
         turn_of: Callable[[str, bytes, int], str] = lambda *_: "",
         too_large_page: Callable[[int], str] | None = None,
@@ -169,6 +171,7 @@ class WsgiBridge:
         # A password is made to be dear to check: six who guess would hold every thread of the pages. One at a time
         # leaves the other processor to agents, and nobody who logs in feels it.
         self._logins = ThreadPoolExecutor(1, thread_name_prefix="login")
+        self._outside = ThreadPoolExecutor(outside_threads, thread_name_prefix="outside")
         self._limit, self._too_large_page = max_body_bytes, too_large_page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -200,7 +203,8 @@ class WsgiBridge:
 
     async def ask(self, scope: Scope, body: bytes) -> Response:
         """Run the application for one request and give its whole response; what it raises becomes a 500."""
-        pool, turn = self._logins if _is_login(scope) else self._pages, ""
+        apart = self._outside if _path(scope).startswith(OUTSIDE) else self._pages
+        pool, turn = self._logins if _is_login(scope) else apart, ""
         if self.is_api(scope):
             request = scope["method"], _path(scope), len(body)
             turn = self._turn_of(*request)
@@ -236,7 +240,7 @@ class WsgiBridge:
 
     def close(self) -> None:
         """Let the threads end; requests that have not begun are dropped, nobody waits for them any more."""
-        pools = (self._api, self._reads, self._slow, self._pages, self._logins)
+        pools = (self._api, self._reads, self._slow, self._pages, self._logins, self._outside)
         for pool in (*pools, *self._apart.values(), *self._turns.values()):
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -245,8 +249,7 @@ class WsgiBridge:
         declared = dict(scope["headers"]).get(b"content-length", b"")
         if declared.isdigit() and int(declared[:18]) > limit:  # Python refuses to read endless numbers
             raise BodyTooLargeError(limit)
-        body = bytearray()
-        more = True
+        body, more = bytearray(), True
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":

@@ -148,7 +148,8 @@ def asked_wait(headers: Iterable[Header]) -> int | None:
 class FrontOfHouse:
     """Serve an application behind its bridge, and hold the requests whose answer is still pending.
 
-    `on_startup` and `on_shutdown` run in a thread, so they may block. Times are in seconds. `answer_of_news` makes the
+    `on_startup` and `on_shutdown` run in a thread, so they may block; `on_signal` runs on the loop once the process is
+    told to end. Times are in seconds. `answer_of_news` makes the
     answer to a pending one of what came with its bell, or None, and then the application is asked.
     """
 
@@ -159,6 +160,7 @@ class FrontOfHouse:
         *,
         on_startup: Callable[[], None] | None = None,
         on_shutdown: Callable[[], None] | None = None,
+        on_signal: Callable[[], None] = lambda: None,
         answer_of_news: Callable[[Response, str, bytes], Response | None] = lambda *_: None,
         default_wait: int = 10,
         longest_wait: int = 60,
@@ -169,6 +171,7 @@ class FrontOfHouse:
         self._bells = bells
         self._on_startup = on_startup
         self._on_shutdown = on_shutdown
+        self._on_signal = on_signal
         self._answer_of_news = answer_of_news
         self._default_wait = default_wait
         self._longest_wait = longest_wait
@@ -211,6 +214,7 @@ class FrontOfHouse:
         self.is_closing = True
         self._streams.stop()
         self._bells.ring_all()
+        self._on_signal()
 
     async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> Response | None:
         asked = asked_wait(scope["headers"])

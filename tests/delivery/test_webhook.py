@@ -110,7 +110,7 @@ def test_a_name_that_never_resolves_is_left_in_time_and_nothing_is_sent_later(re
 def eventually_ended() -> None:
     """Wait until no abandoned delivery runs any more."""
     for thread in threading.enumerate():
-        if thread.name == "retrycontract-delivery":
+        if thread.name == "retrycontract-within":
             thread.join(10)
 
 

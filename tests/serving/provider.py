@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -43,6 +44,9 @@ class Provider:
     signs_with: Any = None
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
     seen: list[dict[str, str]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)  # the paths, in order
+    drips: frozenset[str] = frozenset()  # the paths that are answered a byte at a time, without end
+    ends: threading.Event = field(default_factory=threading.Event)
 
     def log_in(self, address: str) -> str:
         """Do what the browser and its person do at the provider; give the address that it leads back to."""
@@ -95,6 +99,8 @@ def serving() -> Iterator[Provider]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            if self.is_dripping():
+                return
             answers = {"/.well-known/openid-configuration": provider.configured,
                        "/keys": lambda: {"keys": [provider.key.as_dict(private=False)]},
                        "/userinfo": lambda: provider.userinfo or provider.who}  # fmt: skip
@@ -102,10 +108,22 @@ def serving() -> Iterator[Provider]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            if self.is_dripping():
+                return
             form = {name: values[0] for name, values in parse_qs(body).items()}
             known = base64.b64encode(f"{CLIENT_ID}:{CLIENT_SECRET}".encode()).decode()
             is_known = self.headers.get("Authorization") == f"Basic {known}"
             self.answer(provider.token(form) if is_known else {"error": "invalid_client"})
+
+        def is_dripping(self) -> bool:
+            provider.asked.append(self.path)
+            if self.path in provider.drips:
+                self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+                with suppress(OSError):  # nobody waits any more
+                    while not provider.ends.wait(0.1):
+                        self.wfile.write(b"X")
+                return True
+            return False
 
         def answer(self, said: Any) -> None:
             text = json.dumps(said).encode()
@@ -122,3 +140,4 @@ def serving() -> Iterator[Provider]:
     provider.issuer = f"http://127.0.0.1:{server.server_port}"
     with served(server):
         yield provider
+        provider.ends.set()

@@ -16,7 +16,8 @@ from urllib.parse import unquote, urlsplit
 from django.conf import settings
 from django.contrib.staticfiles.storage import ManifestStaticFilesStorage, staticfiles_storage
 
-from dashboard.account.provider import CHALLENGES, SIGNED, ProviderError, metadata
+from dashboard.account.exchanges import AwayError
+from dashboard.account.provider import CHALLENGES, SIGNED, metadata
 from retrycontract.config.configuration_file import load_configuration
 from retrycontract.config.service_settings import PREFIX, ServiceSettings
 from retrycontract.config.variables import advice_for
@@ -164,7 +165,7 @@ def provider() -> Iterator[Finding]:
         return
     try:
         told = metadata(service)
-    except ProviderError as error:
+    except AwayError as error:
         yield fail(
             "log-in", f"{service.oidc_issuer}: {error}. Nobody can log in there; check RETRYCONTRACT_OIDC_ISSUER."
         )

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.contract.schemas.tool_lists import slip_in
-from retrycontract.delivery.courier import PinnedConnection, within
+from retrycontract.delivery.courier import PinnedConnection
 from retrycontract.management.doctor import Finding, fail, ok, warn
 from retrycontract.management.doctor.surroundings import patches
 from retrycontract.store.clock import shared_now
@@ -30,6 +30,7 @@ from retrycontract.store.models import (
     WorkerBeat,
 )
 from retrycontract.store.sealing import UnreadableError, unseal
+from retrycontract.usecases.deadlines import within
 from retrycontract.usecases.notify.drain_outbox import UndeliveredError
 from retrycontract.usecases.notify.tend_endpoint import resolve
 from retrycontract.usecases.reseal import FOREIGN, are_foreign, still_old
