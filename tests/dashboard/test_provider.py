@@ -49,6 +49,11 @@ def go(client: Client, provider: Provider, **query: str) -> Any:
     return client.get(provider.log_in(begun["Location"]))
 
 
+def reasons(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Give what the log says of log-ins that failed."""
+    return [record.reason for record in caplog.records if record.msg == "Log-in through the provider failed"]  # type: ignore[attr-defined]
+
+
 def test_the_first_log_in_makes_the_operator_and_the_next_one_finds_them(provider: Provider) -> None:
     client = Client()
     page = text_of(client.get("/login/"))
@@ -249,13 +254,57 @@ def test_who_is_switched_off_stays_out(provider: Provider) -> None:
     assert "switched off here" in text_of(page)
 
 
-@pytest.mark.parametrize("name", ["<b>", "a b", "", "x" * 200, "ghp_abcdefghijklmnopqrstuvwxyz0123456789"])
-def test_a_name_that_cannot_be_shown_makes_no_operator(provider: Provider, name: str) -> None:
-    provider.who |= {"preferred_username": name, "email": None}
+CHARACTERS = "holds more than letters, digits and @ . + - _"
+SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+@pytest.mark.parametrize(
+    ("name", "email", "said"),
+    [
+        ("<b>", None, f"preferred_username {CHARACTERS}"), ("a b", None, f"preferred_username {CHARACTERS}"),
+        ("CORP\\bob", "b b@x.y", f"preferred_username {CHARACTERS}; email {CHARACTERS}"),
+        ("x" * 200, None, "preferred_username is too long"), ("a\0b", None, f"preferred_username {CHARACTERS}"),
+        (SECRET, None, "preferred_username holds what looks like a secret"), ("", None, "does not say your name"),
+        (["bob"], None, f"preferred_username {CHARACTERS}"),
+    ],
+)  # fmt: skip
+def test_a_name_that_cannot_be_shown_makes_no_operator_and_the_claim_and_its_rule_are_told(
+    provider: Provider, caplog: pytest.LogCaptureFixture, name: Any, email: Any, said: str
+) -> None:
+    provider.who |= {"preferred_username": name, "email": email}
     page = go(Client(), provider)
-    assert page.status_code == 403
+    assert said in text_of(page)
     assert "<b>" not in page.content.decode()
     assert not User.objects.exists()
+    (reason,) = reasons(caplog)
+    assert said in reason
+    assert not name or str(name) not in reason
+
+
+@pytest.mark.parametrize(
+    ("name", "email", "operator", "address"),
+    [
+        ("CORP\\bob", "bob@corp.example", "bob@corp.example", "bob@corp.example"),
+        ("Bob Ross", "bob@corp", "bob@corp", ""), ("bob", "bob@corp", "bob", ""), ("bob", "a@b.c", "bob", ""),
+        ("bob", f"{SECRET}@corp.example", "bob", ""), ("bob", "x" * 300 + "@corp.example", "bob", ""),
+        ("bob", ["bob@corp.example"], "bob", ""), ("ｂｏｂ", None, "bob", ""), (7, None, "7", ""),
+    ],
+)  # fmt: skip
+def test_what_is_no_address_is_left_out_and_a_good_one_is_the_name_where_the_name_is_none(
+    provider: Provider, caplog: pytest.LogCaptureFixture, name: Any, email: Any, operator: str, address: str
+) -> None:
+    provider.who |= {"preferred_username": name, "email": email}
+    go(Client(), provider)
+    assert [(user.username, user.email) for user in User.objects.all()] == [(operator, address)]
+    left_out = [getattr(record, "claim", "") for record in caplog.records if record.levelname == "WARNING"]
+    assert left_out == ([] if not email or address else ["email"])
+
+
+def test_an_address_in_the_place_of_a_name_takes_nobody_elses(provider: Provider) -> None:
+    make_user("Bob@corp.example")
+    provider.who |= {"preferred_username": "CORP\\bob", "email": "bob@corp.example"}
+    assert "is here already" in text_of(go(Client(), provider))
+    assert not ProviderIdentity.objects.exists()
 
 
 def test_an_address_that_was_not_verified_is_not_kept(provider: Provider) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, cast
 from zoneinfo import available_timezones
 
 from django.contrib.auth import SESSION_KEY
@@ -16,12 +17,15 @@ from django.contrib.auth.models import Group, User
 from django.contrib.sessions.models import Session
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError
-from django.db.models import Q, QuerySet
+from django.db.models import Field, Q, QuerySet
 
 from retrycontract.config.outside_settings import LoginSettings
+from retrycontract.config.variables import PREFIX
 from retrycontract.store.models import Agent, ApiKey, Door, Event, Preferences, ProviderIdentity, Scope
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.tools.contracts import sanitizer
+
+logger = logging.getLogger("retrycontract.logins")
 
 
 def with_a_way_in(*, by_password: bool = True, issuer: str | None = None) -> QuerySet[User]:
@@ -200,17 +204,43 @@ def _admitted(claims: dict[str, Any], service: LoginSettings, known: User | None
 def _new_operator(claims: dict[str, Any], service: LoginSettings, role: Role, *, now: datetime, door: Door) -> User:
     # Compared with True itself: a provider that writes texts would say "false", which counts as true.
     address = str(claims.get("email") or "") if claims.get("email_verified", True) is True else ""
-    name = str(claims.get(service.oidc_name_claim) or address)
-    if not name:
+    named = {service.oidc_name_claim: str(claims.get(service.oidc_name_claim) or ""), "email": address}
+    rules = {claim: _broken_rule("username", text) for claim, text in named.items() if text}
+    if not rules:
         raise NotAdmittedError(f"The identity provider does not say your name ({service.oidc_name_claim}).")
+    name = next((User.normalize_username(named[claim]) for claim, rule in rules.items() if not rule), None)
+    if name is None:
+        broken = "; ".join(f"{claim} {rule}" for claim, rule in rules.items())
+        raise NotAdmittedError(
+            f"What the identity provider calls you cannot be an operator’s name here: {broken}. An administrator can"
+            f" have another claim sent, and name it in {PREFIX}OIDC_NAME_CLAIM."
+        )
     if User.objects.filter(username__iexact=name).exists():
         raise NotAdmittedError(
             f"An operator called {name} is here already. If it is you, log in by password and connect in the settings."
         )
+    if address and (rule := _broken_rule("email", address)):
+        logger.warning("A claim of the identity provider is left out", extra={"claim": "email", "reason": rule})
+        address = ""
     user = User(username=name, email=address)
     user.set_unusable_password()
     admit_operator(user, role, now=now, actor="provider", door=door)
     return user
+
+
+def _broken_rule(field: str, text: str) -> str:
+    """Say why a text cannot be the `username` or `email` of an operator; nothing when it can."""
+    try:
+        cast("Field[Any, Any]", User._meta.get_field(field)).run_validators(text)
+    except ValidationError as error:
+        if any(found.code == "max_length" for found in error.error_list):
+            return "is too long"
+        return "holds more than letters, digits and @ . + - _" if field == "username" else "is no e-mail address"
+    try:
+        check_shown({field: text})
+    except ValidationError:
+        return "holds what looks like a secret"
+    return ""
 
 
 def change_operator(
