@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from functools import lru_cache
 from time import monotonic
@@ -194,10 +195,26 @@ def _claims(request: HttpRequest, service: LoginSettings) -> dict[str, Any]:
             # What the signed token says wins over what was asked for afterwards.
             claims = more | claims
     except (AuthlibBaseError, JoseError, ValueError, TypeError, KeyError, RuntimeError) as error:
-        raise ProviderError(f"{type(error).__name__} {getattr(error, 'error', '')}".strip()) from None
+        raise ProviderError(_reason(error)) from None
     if not claims.get("sub"):
         raise ProviderError("there is no ID token")
     return claims
+
+
+def _reason(error: Exception) -> str:
+    """Say what was wrong as an administrator can look for it, by names that the protocol knows alone."""
+    from authlib.integrations.base_client import MismatchingStateError, OAuthError
+    from joserfc.errors import JoseError
+
+    code = str(getattr(error, "error", ""))
+    code = code if re.fullmatch("[a-z_]{1,60}", code) else "an error without a known name"
+    if claim := getattr(error, "claim", ""):
+        return f"the ID token’s claim {claim} is not accepted ({code})"
+    if isinstance(error, MismatchingStateError):
+        return f"this browser began no such log-in, or has ended it already ({code})"
+    if isinstance(error, OAuthError):
+        return f"its token endpoint answered {code}"
+    return f"its ID token or keys are not accepted ({code if isinstance(error, JoseError) else type(error).__name__})"
 
 
 @login_not_required

@@ -1,4 +1,4 @@
-"""Clients that are logged in by role, and htmx as the browser sends it."""
+"""Clients that are logged in by role, an identity provider, and htmx as the browser sends it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from django.test import Client
 
 from dashboard.navigation import Role
 from tests.factories import make_user
+from tests.serving.provider import CLIENT_ID, CLIENT_SECRET, Provider, serving
+from tests.usecases.conftest import configure
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from django.contrib.auth.models import User
+    from pytest_django import Settings
 
 
 class Page(Protocol):
@@ -54,6 +59,21 @@ def admin(db: None) -> Client:
     return logged_in(make_user("ada", Role.ADMIN))
 
 
+ROLES = ["heads=admin", "desk=operator", "cn=all,dc=x=viewer"]
+
+
+@pytest.fixture
+def provider(db: None, settings: Settings) -> Iterator[Provider]:
+    """An identity provider whose groups have roles here; noor is at the desk."""
+    with serving() as provider:
+        provider.who |= {"groups": ["desk"], "email": "noor@example.com", "email_verified": True}
+        configure(
+            settings,
+            oidc_issuer=provider.issuer, oidc_client_id=CLIENT_ID, oidc_client_secret=CLIENT_SECRET, oidc_roles=ROLES,
+        )  # fmt: skip
+        yield provider
+
+
 def logged_in(user: User, **options: Any) -> Client:
     client = Client(**options)
     client.force_login(user)
@@ -82,3 +102,15 @@ def csrf_token(response: Page) -> str:
     found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', response.content.decode())
     assert found is not None
     return found[1]
+
+
+def go(client: Client, provider: Provider, **query: str) -> Any:
+    """Go to the provider and come back; give the desk's answer."""
+    begun = client.get("/login/provider/", query)
+    assert begun.status_code == 302, text_of(begun)
+    return client.get(provider.log_in(begun["Location"]))
+
+
+def reasons(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Give what the log says of log-ins that failed."""
+    return [record.reason for record in caplog.records if record.msg == "Log-in through the provider failed"]  # type: ignore[attr-defined]

@@ -1,11 +1,9 @@
-"""Log-in through an identity provider: who comes in, as whom, and what a provider's answer must not be."""
+"""Log-in through an identity provider: who comes in, and as whom."""
 
 from __future__ import annotations
 
 import logging
 import re
-import time
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -22,36 +20,12 @@ from retrycontract.management.doctor.surroundings import provider as provider_fi
 from retrycontract.store.models import Event, ProviderIdentity
 from retrycontract.usecases.calls.sweep import tidy_queue
 from retrycontract.usecases.people.admit import role_of
-from tests.dashboard.conftest import HTMX, logged_in, text_of
+from tests.dashboard.conftest import HTMX, go, logged_in, reasons, text_of
 from tests.factories import PASSWORD, make_user
-from tests.serving.provider import CLIENT_ID, CLIENT_SECRET, Provider, serving
+from tests.serving.provider import CLIENT_ID, Provider
 from tests.usecases.conftest import configure
 
 pytestmark = pytest.mark.django_db
-ROLES = ["heads=admin", "desk=operator", "cn=all,dc=x=viewer"]
-
-
-@pytest.fixture
-def provider(settings: Settings) -> Iterator[Provider]:
-    with serving() as provider:
-        provider.who |= {"groups": ["desk"], "email": "noor@example.com", "email_verified": True}
-        configure(
-            settings,
-            oidc_issuer=provider.issuer, oidc_client_id=CLIENT_ID, oidc_client_secret=CLIENT_SECRET, oidc_roles=ROLES,
-        )  # fmt: skip
-        yield provider
-
-
-def go(client: Client, provider: Provider, **query: str) -> Any:
-    """Go to the provider and come back; give the desk's answer."""
-    begun = client.get("/login/provider/", query)
-    assert begun.status_code == 302, text_of(begun)
-    return client.get(provider.log_in(begun["Location"]))
-
-
-def reasons(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Give what the log says of log-ins that failed."""
-    return [record.reason for record in caplog.records if record.msg == "Log-in through the provider failed"]  # type: ignore[attr-defined]
 
 
 def test_the_first_log_in_makes_the_operator_and_the_next_one_finds_them(provider: Provider) -> None:
@@ -80,46 +54,6 @@ def test_the_code_is_bound_to_who_began_and_to_what_was_asked(provider: Provider
     assert min(len(asked[name]) for name in ("state", "nonce", "code_challenge")) >= 20
 
 
-LIES: dict[str, dict[str, Any]] = {
-    "another nonce": {"lies": {"nonce": "another"}},
-    "no nonce": {"lies": {"nonce": None}},
-    "another issuer": {"lies": {"iss": "https://evil.example"}},
-    "no issuer": {"lies": {"iss": None}},
-    "another audience": {"lies": {"aud": "another-app"}},
-    "another audience, for us in words": {"lies": {"aud": "another-app", "azp": CLIENT_ID}},
-    "among audiences for another": {"lies": {"aud": [CLIENT_ID, "another-app"], "azp": "another-app"}},
-    "no audience": {"lies": {"aud": None}},
-    "expired": {"lies": {"exp": 1_700_000_000, "iat": 1_699_999_000}},
-    "never expires": {"lies": {"exp": None}},
-    "from the future": {"lies": {"iat": 4_000_000_000, "exp": 4_000_000_300}},
-    "nobody": {"lies": {"sub": None}},
-    "an empty name": {"lies": {"sub": ""}},
-    "unsigned": {"signed": "none"},
-    "signed with the client's secret": {"signed": "HS256"},
-    "signed with another key": {"signs_with": RSAKey.generate_key(2048)},
-    "userinfo of somebody else": {"lies": {"groups": None}, "userinfo": {"sub": "u-2", "groups": ["heads"]}},
-}
-
-
-@pytest.mark.parametrize("lie", LIES)
-def test_a_token_that_is_not_for_this_log_in_is_refused(provider: Provider, lie: str) -> None:
-    for name, value in LIES[lie].items():
-        setattr(provider, name, value)
-    client = Client()
-    refused = go(client, provider)
-    assert refused.status_code == 403
-    assert "answer was not accepted" in text_of(refused)
-    assert client.get("/").status_code == 302
-    assert not User.objects.exists()
-
-
-@pytest.mark.parametrize("skew", [-100, 100])
-def test_clocks_may_differ_by_two_minutes(provider: Provider, skew: int) -> None:
-    now = int(time.time())
-    provider.lies = {"iat": now + skew, "nbf": now + skew, "exp": now + min(skew, 300)}
-    assert go(Client(), provider).status_code == 302
-
-
 def test_an_answer_that_nobody_asked_for_or_that_came_twice_is_refused(provider: Provider) -> None:
     client = Client()
     back = provider.log_in(client.get("/login/provider/")["Location"])
@@ -146,33 +80,6 @@ def test_a_provider_that_is_another_or_away_says_so_without_a_traceback(
         assert Client().get("/login/provider/").status_code == 503
     assert "ConnectionError" in str([getattr(record, "reason", "") for record in caplog.records])
     assert [finding.level.value for finding in provider_findings()] == ["FAIL"]
-
-
-NO_CONFIGURATIONS: dict[str, Any] = {
-    "a list": [1],
-    "a text": "down for maintenance",
-    "nothing": None,
-    "a number of algorithms": {"id_token_signing_alg_values_supported": 3},
-    "numbers of challenges": {"code_challenge_methods_supported": 3},
-    "no addresses": {"authorization_endpoint": None, "token_endpoint": None},
-    "no keys": {"jwks_uri": None},
-    "an address that is none": {"token_endpoint": 7},
-    "more than is read": {"note": "x" * 3_000_000},
-}
-
-
-@pytest.mark.parametrize("kind", NO_CONFIGURATIONS)
-def test_a_configuration_that_is_none_is_told_and_not_a_traceback(provider: Provider, kind: str) -> None:
-    provider.instead = NO_CONFIGURATIONS[kind]
-    if isinstance(provider.instead, dict):
-        provider.instead = provider.configuration() | provider.instead
-    client = Client()
-    begun = client.get("/login/provider/")
-    assert begun.status_code in (302, 503)
-    if begun.status_code == 302:
-        assert client.get(provider.log_in(begun["Location"])).status_code in (302, 403, 503)
-    assert client.get("/login/").status_code == 200
-    assert [finding.name for finding in provider_findings()] == ["log-in"]
 
 
 @pytest.mark.parametrize("sub", ["a\0b", "\ud83d", {"id": 7}, "x" * 300])

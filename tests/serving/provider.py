@@ -45,6 +45,7 @@ class Provider:
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
     seen: list[dict[str, str]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)  # the paths, in order
+    failures: dict[str, tuple[int, str]] = field(default_factory=dict)  # by path: status and body
     drips: frozenset[str] = frozenset()  # the paths that are answered a byte at a time, without end
     ends: threading.Event = field(default_factory=threading.Event)
 
@@ -99,7 +100,7 @@ def serving() -> Iterator[Provider]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            if self.is_dripping():
+            if self.fails():
                 return
             answers = {"/.well-known/openid-configuration": provider.configured,
                        "/keys": lambda: {"keys": [provider.key.as_dict(private=False)]},
@@ -108,15 +109,23 @@ def serving() -> Iterator[Provider]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            if self.is_dripping():
+            if self.fails():
                 return
             form = {name: values[0] for name, values in parse_qs(body).items()}
             known = base64.b64encode(f"{CLIENT_ID}:{CLIENT_SECRET}".encode()).decode()
             is_known = self.headers.get("Authorization") == f"Basic {known}"
             self.answer(provider.token(form) if is_known else {"error": "invalid_client"})
 
-        def is_dripping(self) -> bool:
+        def fails(self) -> bool:
             provider.asked.append(self.path)
+            if self.path in provider.failures:
+                status, body = provider.failures[self.path]
+                self.send_response(status)
+                self.send_header("Location", "https://evil.example/")
+                self.end_headers()
+                with suppress(OSError):  # nobody reads so much
+                    self.wfile.write(body.encode())
+                return True
             if self.path in provider.drips:
                 self.wfile.write(b"HTTP/1.1 200 OK\r\n")
                 with suppress(OSError):  # nobody waits any more
