@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any, Final, cast
 
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
@@ -145,6 +146,13 @@ def begin(request: HttpRequest) -> HttpResponse:
 def answer(request: HttpRequest) -> HttpResponse:
     """Take the provider's answer: log in who it names, or connect them with who is logged in."""
     service = _service()
+    if request.user.is_authenticated and not request.session.get(CONNECTS, False):
+        # Another tab was quicker, or the address is loaded again: nothing is taken from this answer.
+        return redirect("dashboard:inbox")
+    if code := request.GET.get("error"):
+        cancelled = f"You cancelled the log-in at {service.oidc_name}, or it does not let you in here."
+        why = ProviderError(f"the provider sent {_known(code)} back")
+        return _refuse(request, why, cancelled if code == "access_denied" else REFUSED)
     try:
         with exchange():
             claims = _claims(request, service)
@@ -206,8 +214,7 @@ def _reason(error: Exception) -> str:
     from authlib.integrations.base_client import MismatchingStateError, OAuthError
     from joserfc.errors import JoseError
 
-    code = str(getattr(error, "error", ""))
-    code = code if re.fullmatch("[a-z_]{1,60}", code) else "an error without a known name"
+    code = _known(str(getattr(error, "error", "")))
     if claim := getattr(error, "claim", ""):
         return f"the ID token’s claim {claim} is not accepted ({code})"
     if isinstance(error, MismatchingStateError):
@@ -215,6 +222,11 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OAuthError):
         return f"its token endpoint answered {code}"
     return f"its ID token or keys are not accepted ({code if isinstance(error, JoseError) else type(error).__name__})"
+
+
+def _known(code: str) -> str:
+    """Give an error's name if it has the form of the protocol's; words that somebody chose are not repeated."""
+    return code if re.fullmatch("[a-z_]{1,60}", code) else "an error without a known name"
 
 
 @login_not_required
@@ -260,12 +272,20 @@ def _address(request: HttpRequest, route: str) -> str:
 
 
 def _ask_again(request: HttpRequest, why: AwayError) -> HttpResponse:
-    """Say that the provider could not be asked, and when it may be."""
-    refused = _refuse(request, why, BUSY if isinstance(why, NoPlaceError) else UNREACHABLE, status=503)
-    refused["Retry-After"] = str(RETRY_SECONDS)
-    return refused
+    """Say that the provider could not be asked, and when it may be; the address stays, for loading it again goes on."""
+    _log(why)
+    said = BUSY if isinstance(why, NoPlaceError) else UNREACHABLE
+    page = render(request, "account/login.html", {"provider_said": said} | ways_in(), status=503)
+    page["Retry-After"] = str(RETRY_SECONDS)
+    return page
 
 
-def _refuse(request: HttpRequest, why: Exception, said: str, *, status: int = 403) -> HttpResponse:
+def _refuse(request: HttpRequest, why: Exception, said: str) -> HttpResponse:
+    """Say that somebody is not let in, or not connected, at an address that has nothing of the provider's answer."""
+    _log(why)
+    messages.warning(request, said)
+    return redirect("dashboard:settings" if request.user.is_authenticated else "dashboard:login")
+
+
+def _log(why: Exception) -> None:
     logger.warning("Log-in through the provider failed", extra={"reason": str(why)})
-    return render(request, "account/login.html", {"provider_said": said} | ways_in(), status=status)

@@ -111,6 +111,17 @@ def go(client: Client, provider: Provider, **query: str) -> Any:
     return client.get(provider.log_in(begun["Location"]))
 
 
+def refusal_of(client: Client, provider: Provider) -> str:
+    """Go to the provider and come back to be refused; give what the page says."""
+    return told(client, go(client, provider))
+
+
+def told(client: Client, refusal: Any) -> str:
+    """Give what somebody reads who was refused, at an address without the provider's answer."""
+    assert (refusal.status_code, refusal.headers.get("Location")) == (302, "/login/"), text_of(refusal)
+    return text_of(client.get("/login/"))
+
+
 def reasons(caplog: pytest.LogCaptureFixture) -> list[str]:
     """Give what the log says of log-ins that failed."""
     return [record.reason for record in caplog.records if record.msg == "Log-in through the provider failed"]  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from django.test import Client
 from joserfc.jwk import RSAKey
 
 from retrycontract.management.doctor.surroundings import provider as provider_findings
-from tests.dashboard.conftest import go, reasons, text_of
+from tests.dashboard.conftest import go, reasons, refusal_of
 from tests.serving.provider import CLIENT_ID, CLIENT_SECRET, Provider
 
 pytestmark = pytest.mark.django_db
@@ -47,9 +47,7 @@ def test_a_token_that_is_not_for_this_log_in_is_refused_and_the_log_says_why(
     for name, value in lies.items():
         setattr(provider, name, value)
     client = Client()
-    refused = go(client, provider)
-    assert refused.status_code == 403
-    assert "answer was not accepted" in text_of(refused)
+    assert "answer was not accepted" in refusal_of(client, provider)
     assert client.get("/").status_code == 302
     assert not User.objects.exists()
     (reason,) = reasons(caplog)
@@ -88,7 +86,7 @@ def test_a_failure_of_the_provider_is_logged_by_endpoint_and_status(
 def test_clocks_may_differ_by_two_minutes(provider: Provider, skew: int) -> None:
     now = int(time.time())
     provider.lies = {"iat": now + skew, "nbf": now + skew, "exp": now + min(skew, 300)}
-    assert go(Client(), provider).status_code == 302
+    assert go(Client(), provider)["Location"] == "/"
 
 
 NO_CONFIGURATIONS: dict[str, Any] = {
@@ -112,6 +110,6 @@ def test_a_configuration_that_is_none_is_told_and_not_a_traceback(provider: Prov
     begun = client.get("/login/provider/")
     assert begun.status_code in (302, 503)
     if begun.status_code == 302:
-        assert client.get(provider.log_in(begun["Location"])).status_code in (302, 403, 503)
+        assert client.get(provider.log_in(begun["Location"])).status_code in (302, 503)
     assert client.get("/login/").status_code == 200
     assert [finding.name for finding in provider_findings()] == ["log-in"]
