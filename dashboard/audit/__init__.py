@@ -39,7 +39,7 @@ EVENTS: Final = frozenset(
         "escalation": "opened resolved", "guidance": "acknowledged delivered given", "hint": "set switched_off",
         "history": "forgotten", "key": "issued revoked", "keys": "made noted resealed retired", "message": "sent_again",
         "metrics": "rebuilt", "notification": "given_up", "reply": "added changed deleted",
-        "operator": "admitted changed freed identity_linked locked_out logged_in logged_out role_given "
+        "operator": "admitted changed freed identity_linked locked_out logged_in logged_out role_given role_taken "
         "second_factor_off second_factor_on", "tool": "changed registered", "version": "quarantined released",
     }.items()
     for done in every.split()

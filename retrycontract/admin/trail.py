@@ -40,7 +40,7 @@ OF_OPERATORS: Final = tuple(
     f"operator.{done}"
     for done in (
         "admitted", "changed", "freed", "identity_linked", "locked_out", "logged_in", "logged_out", "role_given",
-        "second_factor_off", "second_factor_on",
+        "role_taken", "second_factor_off", "second_factor_on",
     )
 )  # fmt: skip
 OF_KEYS: Final = ("key.issued", "key.revoked")

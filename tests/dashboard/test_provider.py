@@ -143,6 +143,32 @@ def test_groups_give_roles_and_who_has_none_stays_out(provider: Provider, groups
     assert answer["Location"] == "/" if role else "None of your groups" in told(client, answer)
 
 
+def test_who_has_lost_every_group_is_logged_out_everywhere_when_they_log_in_again(provider: Provider) -> None:
+    earlier = Client()
+    go(earlier, provider)
+    provider.who["groups"] = []
+    for _ in range(2):
+        assert "None of your groups" in refusal_of(Client(), provider)
+    assert earlier.get("/")["Location"] == "/login/?next=/"
+    noor = User.objects.get()
+    assert (role_of(noor), noor.is_staff) == (None, False)
+    assert list(Event.objects.order_by("pk").values_list("name", "actor"))[-2:] == [
+        ("operator.role_taken", "provider"), ("operator.logged_out", "provider"),
+    ]  # fmt: skip
+    provider.who["groups"] = ["desk"]
+    assert go(earlier, provider)["Location"] == "/"
+    assert role_of(User.objects.get()) is Role.OPERATOR
+
+
+def test_a_superuser_and_everybody_else_stay_logged_in_when_somebody_has_lost_every_group(provider: Provider) -> None:
+    root, other = Client(), logged_in(make_user("mia"))
+    go(root, provider)
+    User.objects.filter(username="noor").update(is_superuser=True)
+    provider.who["groups"] = []
+    assert "None of your groups" in refusal_of(Client(), provider)
+    assert (root.get("/").status_code, other.get("/").status_code) == (200, 200)
+
+
 def test_groups_that_only_userinfo_tells_count(provider: Provider) -> None:
     provider.userinfo = {"sub": "u-1", "groups": ["heads"]}
     del provider.who["groups"]

@@ -46,6 +46,7 @@ from retrycontract.usecases.people.admit import (
     issue_key,
     rename_agent,
     revoke_key,
+    withdraw_role,
 )
 from retrycontract.usecases.people.log_in import (
     LoginTry,
@@ -216,6 +217,8 @@ TABLE: list[tuple[str, Change, Told]] = [
     ("admit._admitted", come_by_provider, ("operator.logged_in", "noor", "dashboard")),
     ("admit.change_operator", rename_operator, ("operator.changed", "ada", "admin")),
     ("admit.change_operator", rename_operator, ("operator.role_given", "ada", "admin")),
+    ("admit.withdraw_role", lambda _: withdraw_role(make_user(), **BY), ("operator.role_taken", "ada", "admin")),
+    ("admit.withdraw_role", lambda _: withdraw_role(make_user(), **BY), ("operator.logged_out", "ada", "admin")),
     ("cancel_call._cancel", lambda _: cancel_call(call(), now=NOON), ("call.cancelled", "deployer", "api")),
     ("claim_call.claim_call", lambda _: claim_call(call(), make_user(), now=NOON),
      ("call.claimed", "mia", "dashboard")),

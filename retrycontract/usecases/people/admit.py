@@ -151,6 +151,10 @@ def admit_by_provider(
     name or address: those of another person could be taken at the provider. Raises NotAdmittedError, and
     ValidationError for a name that may not be shown.
     """
+    subject = str(claims["sub"])
+    # 255 is the longest that the protocol allows; a shortened or mended one could be somebody else's.
+    if len(subject) > 255 or not subject.isprintable():
+        raise NotAdmittedError("The identity provider’s name for you is too long, or no text.")
     known_before = _identity(claims, service) is not None
     try:
         return _admitted(claims, service, known, now=now, door=door)
@@ -172,11 +176,9 @@ def _admitted(claims: dict[str, Any], service: LoginSettings, known: User | None
     named = groups if isinstance(groups, list | dict) else [groups] if groups else []
     role = service.role_for({str(group) for group in named})
     if role is None:
+        if found := _identity(claims, service):
+            withdraw_role(found.operator, actor="provider", now=now, door=door)
         raise NotAdmittedError("None of your groups at the identity provider may use this desk.")
-    subject = str(claims["sub"])
-    # 255 is the longest that the protocol allows; a shortened or mended one could be somebody else's.
-    if len(subject) > 255 or not subject.isprintable():
-        raise NotAdmittedError("The identity provider’s name for you is too long, or no text.")
     with write_transaction():
         identity = _identity(claims, service)
         if identity is None:
@@ -184,7 +186,7 @@ def _admitted(claims: dict[str, Any], service: LoginSettings, known: User | None
             if ProviderIdentity.objects.filter(operator=operator).exists():
                 raise NotAdmittedError("Your desk is connected with another account already.")
             ProviderIdentity.objects.create(
-                operator=operator, issuer=service.oidc_issuer, subject=subject, linked_at=now
+                operator=operator, issuer=service.oidc_issuer, subject=str(claims["sub"]), linked_at=now
             )
             name = operator.get_username()
             Event.record("operator.identity_linked", actor=name, door=door, at=now, operator=name)
@@ -263,6 +265,20 @@ def change_operator(
             Event.record(
                 "operator.role_given", actor=actor, door=door, at=now, operator=user.get_username(), role=role.value
             )
+
+
+def withdraw_role(operator: User, *, now: datetime, actor: str, door: Door) -> None:
+    """Take the role of who has one, but a superuser's, and log them out everywhere."""
+    with write_transaction():
+        role = role_of(operator)
+        if role is None or operator.is_superuser:
+            return
+        operator.groups.clear()
+        operator.is_staff = False
+        operator.save(update_fields=["is_staff"])
+        name = operator.get_username()
+        Event.record("operator.role_taken", actor=actor, door=door, at=now, operator=name, role=role.value)
+        end_sessions(operator, now=now, actor=actor, door=door)
 
 
 def check_shown(given: dict[str, str]) -> None:
