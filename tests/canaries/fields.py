@@ -168,6 +168,7 @@ PAGES: Final[dict[str, str]] = {
     "GET next": "a filter of the inbox",  # cleaned by the same middleware; test_provider.py looks into the session
     "GET connect": OURS,  # compared, and kept nowhere
     "GET iss": OF_PROVIDER,
+    "GET error": OF_PROVIDER,
     "GET back": "a line of a schema",
     "GET by": "a range",
     "GET field": "a line of a schema",
