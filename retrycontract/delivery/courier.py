@@ -6,7 +6,6 @@ A webhook is posted to one address of the internet: checked and pinned, no redir
 from __future__ import annotations
 
 import json
-import logging
 import re
 import socket
 import ssl
@@ -27,10 +26,8 @@ from retrycontract.contract.webhooks import sign
 from retrycontract.store.models import Channel, OutboxMessage, WebhookEndpoint
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.usecases.deadlines import within
-from retrycontract.usecases.notify.drain_outbox import UndeliveredError
+from retrycontract.usecases.notify.drain_outbox import PartDelivery, UndeliveredError
 from retrycontract.usecases.notify.tend_endpoint import Resolve, resolve
-
-logger = logging.getLogger("retrycontract")
 
 POST_SECONDS = 5.0
 MAX_RESPONSE = 4_096  # bytes of an answer that are read; its first words are all that anybody sees
@@ -162,15 +159,19 @@ EMAIL_SECONDS = 15.0  # for the whole conversation; each word of it has EMAIL_TI
 
 def send_email(
     recipients: Sequence[str], *, subject: str, text: str, message_id: str, seconds: float = EMAIL_SECONDS
-) -> None:
-    """Send one e-mail to all recipients; raises UndeliveredError. `message_id` stays the same over all tries."""
+) -> PartDelivery | None:
+    """Send one e-mail to all recipients, none of whom reads who else has it; raises UndeliveredError.
+
+    Says whom the server refused among others. `message_id` stays the same over all tries.
+    """
     sender: str = settings.DEFAULT_FROM_EMAIL
     headers = {
         "Message-ID": f"<{message_id}@{sender.rpartition('@')[2] or 'retrycontract'}>",
         "Auto-Submitted": "auto-generated",  # nobody's absence is to answer it
     }
     connection: Any = get_connection()
-    email = EmailMessage(subject, text, sender, list(recipients), headers=headers, connection=connection)
+    # In one conversation, so that it is sent again to all or to nobody, and with addresses on the envelope alone.
+    email = EmailMessage(subject, text, sender, headers=headers)
 
     def hang_up() -> None:
         """Cut the line without a word: a server that hangs would not hear a polite end either."""
@@ -180,10 +181,10 @@ def send_email(
                 socket.socket.shutdown(line, socket.SHUT_RDWR)
 
     def send() -> Mapping[str, tuple[int, bytes]]:
+        mail = email.message()
+        mail["To"] = "undisclosed-recipients:;"
         with connection:  # Django's own way does not tell whom of several the server refused
-            told: Mapping[str, tuple[int, bytes]] = connection.connection.send_message(
-                email.message(), sender, email.to
-            )
+            told: Mapping[str, tuple[int, bytes]] = connection.connection.send_message(mail, sender, list(recipients))
             return told
 
     try:
@@ -192,15 +193,18 @@ def send_email(
         raise UndeliveredError(f"no answer within {seconds:g} seconds") from None
     except (OSError, SMTPException, ValueError) as error:
         raise UndeliveredError(f"the e-mail was not taken: {type(error).__name__}: {error}") from None
-    for recipient, (status, said) in refused.items():  # all others have it, and would get it once more
-        reason = f"{status} {said.decode('utf-8', 'replace')[:MAX_SHOWN]}"
-        logger.error("An e-mail did not reach one of its recipients", extra={"recipient": recipient, "reason": reason})
+    if not refused:
+        return None
+    # Whom first, as little of it is kept.
+    whom = ", ".join(f"{recipient} ({status})" for recipient, (status, _) in refused.items())
+    _, words = next(iter(refused.values()))
+    return PartDelivery(f"{whom}: {words.decode('utf-8', 'replace')}")
 
 
 class Courier:
     """Carry a message out by its channel."""
 
-    def deliver(self, message: OutboxMessage) -> int | None:
+    def deliver(self, message: OutboxMessage) -> int | PartDelivery | None:
         channel = Channel(message.channel)
         match channel:
             case Channel.WEBHOOK:
@@ -213,13 +217,12 @@ class Courier:
                     allow_private=service.allow_private_webhooks,
                 )
             case Channel.EMAIL:
-                send_email(
+                return send_email(
                     settings.RETRYCONTRACT.notify_email,
                     subject=message.subject,
                     text=message.text,
                     message_id=message.public_id,
                 )
-                return None
             case Channel.ENDPOINT:
                 return _post_signed(message)
             case _:

@@ -285,6 +285,12 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
         "messages",
         r"email does not take them \(no such host\): 1 wait",
     ),
+    (
+        message(tries=1, delivered_at=timezone.now(), last_error="bo@example.com (550): no such user"),
+        "warn",
+        "messages",
+        r"refused recipients of the last e-mail \(bo@example.com \(550\): no such user\): correct .*NOTIFY_EMAIL",
+    ),
     (stubborn_endpoints(failures=2, tries=2), "warn", "messages", r"\(https://x.example/\) does not take .*lately: 2"),
     (stubborn_endpoints(failures=3, tries=1), "warn", "messages", r"\(https://.*.example/\) .* \(no\): 2 wait. "),
     (gone_endpoint, "warn", "endpoints", r"1 were switched off, .* \(410\): correct them under Settings, Webhooks"),

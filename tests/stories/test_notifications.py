@@ -73,6 +73,7 @@ def test_people_are_told_by_webhook_and_email_and_the_link_leads_to_the_call(
     agent, call_id = blocked(told, "night-shift")
     eventually(lambda: any(call_id in post.text for post in receiver.posts))
     eventually(lambda: any(call_id.encode() in raw for raw in mailbox.raw))
+    assert not [raw for raw in mailbox.raw if b"ana@" in raw or b"bo@" in raw], "nobody reads who else is told"
     text = next(post.text for post in receiver.posts if call_id in post.text)
     assert text.startswith("*Blocked:* `deploy` of agent `night-shift` waits for an answer after 1 attempt.")
     link = re.search(r"http://desk\.example(/calls/\S+)", text)

@@ -38,10 +38,10 @@ def tell_by(settings: Settings, receiver: Receiver) -> None:
     )
 
 
-def mail_to(settings: Settings, mailbox: Mailbox) -> None:
-    """Have a person told by email as well."""
+def mail_to(settings: Settings, mailbox: Mailbox, *others: str) -> None:
+    """Have a person, and others, told by email as well."""
     lead_mail_to(settings, mailbox)
-    configure(settings, notify_email=["ana@example.com"])
+    configure(settings, notify_email=["ana@example.com", *others])
 
 
 def drain(at: datetime = NOON) -> int:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import pytest
 from pytest_django import Settings
 
+from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.store.models import Channel, ChannelTurn, Event, Notice, OutboxMessage
 from retrycontract.usecases.notify.drain_outbox import LEASE, UndeliveredError, drain_outbox
 from tests.factories import make_agent, make_blocked
 from tests.file_database import all_at_once
-from tests.serving.receivers import Receiver, receiving, taking_mail
+from tests.serving.receivers import Mailbox, Receiver, receiving, taking_mail
 from tests.usecases.conftest import NOON, configure
 from tests.usecases.outbox_desk import CANARY, MINUTE, blocked, drain, mail_to, tell_by
 from tests.usecases.outbox_desk import receiver as receiver
@@ -60,6 +61,29 @@ def test_email_and_webhook_go_their_own_ways(receiver: Receiver, settings: Setti
     assert "`" not in mail.get_content()
     states = {message.channel: message.delivered_at for message in OutboxMessage.objects.all()}
     assert states == {"email": NOON, "webhook": None}
+
+
+@pytest.mark.parametrize(("mode", "named"), [("balanced", "bo@example.com"), ("strict", "[REDACTED: ")])
+def test_a_recipient_that_is_refused_among_others_is_a_warning_and_is_kept_until_the_next_message(
+    settings: Settings, caplog: pytest.LogCaptureFixture, mode: Literal["balanced", "strict"], named: str
+) -> None:
+    settings.CONTRACT = RetryConfiguration(sanitizer_mode=mode)
+    with taking_mail(Mailbox(refuses=f"550 no such user {CANARY}".encode(), refused=b"bo@")) as mailbox:
+        mail_to(settings, mailbox, "bo@example.com")
+        blocked()
+        assert [drain(), drain(NOON + MINUTE)] == [1, 0]
+        [record] = [record for record in caplog.records if "its recipients" in record.message]
+        message = OutboxMessage.objects.get()
+        assert (record.levelname, record.reason) == ("WARNING", message.last_error)  # type: ignore[attr-defined]
+        assert message.last_error.startswith(named)
+        assert "(550): no such user" in message.last_error
+        assert CANARY not in message.last_error
+        assert ("bo@example.com" in str(record.__dict__)) is (mode == "balanced")
+        mailbox.refuses = b""
+        blocked()
+        assert drain(NOON + 2 * MINUTE) == 1
+        assert OutboxMessage.objects.latest("pk").last_error == ""
+        assert mailbox.recipients == ["ana@example.com", "ana@example.com", "bo@example.com"]
 
 
 # When the clock goes back

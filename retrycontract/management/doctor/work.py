@@ -143,7 +143,13 @@ def messages(now: datetime) -> Iterator[Finding]:
         rests = ChannelTurn.objects.filter(failures__gt=0).count()
         beside = f" Receivers that took none lately: {rests}." if rests > 1 else ""
         yield warn("messages", f"The receiver of {receiver} does not take them ({reason}): {failing:,} wait.{beside}")
-    if not lost and stuck is None:
+    if (last := OutboxMessage.objects.last_email()) and last.last_error:
+        said = visible(last.last_error)
+        yield warn(
+            "messages",
+            f"The mail server refused recipients of the last e-mail ({said}): correct RETRYCONTRACT_NOTIFY_EMAIL.",
+        )
+    elif not lost and stuck is None:
         yield ok("messages", "None is stuck.")
 
 

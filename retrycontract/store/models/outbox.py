@@ -101,6 +101,10 @@ class OutboxMessageQuerySet(models.QuerySet["OutboxMessage"]):
         """Keep what was tried in vain and is to be tried again."""
         return self.filter(delivered_at=None, given_up_at=None, tries__gt=1).exclude(endpoint__is_active=False)
 
+    def last_email(self) -> OutboxMessage | None:
+        """Find the e-mail that was taken last."""
+        return self.filter(channel=Channel.EMAIL, delivered_at__isnull=False).order_by("-delivered_at", "-pk").first()
+
     def given_up(self) -> OutboxMessageQuerySet:
         """Keep what could not be delivered, the newest first."""
         return self.filter(given_up_at__isnull=False).order_by("-given_up_at", "-pk")
@@ -170,9 +174,10 @@ class OutboxMessage(models.Model):
         OutboxMessage.objects.filter(pk=self.pk).update(tries=F("tries") + 1, last_tried_at=now)
         self.tries, self.last_tried_at = self.tries + 1, now
 
-    def deliver(self, now: datetime) -> None:
-        """Note that the receiver took it."""
-        OutboxMessage.objects.filter(pk=self.pk).update(delivered_at=now, given_up_at=None, last_error="")
+    def deliver(self, now: datetime, *, refused: str = "") -> None:
+        """Note that the receiver took it, and for whom of several it did not."""
+        taken = OutboxMessage.objects.filter(pk=self.pk)
+        taken.update(delivered_at=now, given_up_at=None, last_error=refused[:MAX_ERROR])
 
     def fail(self, error: str, *, given_up_at: datetime | None, due_at: datetime | None = None) -> bool:
         """Note why it was not taken, and whether it is tried again; False when another try was taken meanwhile.

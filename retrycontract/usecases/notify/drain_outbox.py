@@ -44,21 +44,30 @@ class UndeliveredError(Exception):
         super().__init__(reason)
 
 
+@dataclass(frozen=True, slots=True)
+class PartDelivery:
+    """Say that some recipients have a message, and of the others who was `refused` and why."""
+
+    refused: str
+
+
 class MessageCourier(Protocol):
     """What RETRYCONTRACT_COURIER names."""
 
-    def deliver(self, message: OutboxMessage) -> int | None:
+    def deliver(self, message: OutboxMessage) -> int | PartDelivery | None:
         """Hand a message to its receiver, within seconds; raises UndeliveredError.
 
-        Returns the status of the answer where there is one. `message.last_tried_at` is the time of this try.
+        Returns the status of the answer where there is one, or who does not have it. `message.last_tried_at` is the
+        time of this try.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """Say how a try ended; without a problem the message was taken."""
+    """Say how a try ended; without a problem the message was taken, though by all but those `refused`."""
 
     problem: str = ""
+    refused: str = ""
     status: int | None = None
     retry_after: str = ""
 
@@ -68,10 +77,14 @@ def carry_out(message: OutboxMessage) -> SendResult:
     named: Attributes = {"retrycontract.channel": str(message.channel), "messaging.message.id": message.public_id}
     with span(f"deliver {message.channel}", named, kind="CLIENT") as step:
         try:
-            result = SendResult(status=courier().deliver(message))
+            answer = courier().deliver(message)
+            if isinstance(answer, PartDelivery):
+                result = SendResult(refused=sanitizer().preview_text(answer.refused, MAX_ERROR))
+            else:
+                result = SendResult(status=answer)
         except UndeliveredError as error:
             reason = sanitizer().preview_text(error.reason, MAX_ERROR)
-            result = SendResult(reason or "it was not taken", error.status, error.retry_after)
+            result = SendResult(reason or "it was not taken", status=error.status, retry_after=error.retry_after)
         except Exception as error:
             logger.exception("The courier failed")
             # The class alone is kept: foreign words may quote the address, which is as good as a password.
@@ -133,15 +146,18 @@ def _drain(channel: Channel, now: datetime, clock: Callable[[], datetime], chanc
             turn.release(free_at=turn.free_at, failures=turn.failures)
             return False
         message.begin_try(now)
-    problem = carry_out(message).problem
-    if problem:
-        _failed_on_channel(message, turn, problem, clock(), chance)
-    else:
-        ended = clock()
-        with write_transaction():
-            message.deliver(ended)
-            turn.release(free_at=ended + pause, failures=0)
-    return not problem
+    outcome = carry_out(message)
+    if outcome.problem:
+        _failed_on_channel(message, turn, outcome.problem, clock(), chance)
+        return False
+    ended = clock()
+    with write_transaction():
+        message.deliver(ended, refused=outcome.refused)
+        turn.release(free_at=ended + pause, failures=0)
+    if outcome.refused:  # all others have it, and would get it once more
+        fields = {"message_id": message.public_id, "channel": message.channel, "reason": outcome.refused}
+        logger.warning("A notification did not reach all of its recipients", extra=fields)
+    return True
 
 
 def _failed_on_channel(
