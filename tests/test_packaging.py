@@ -6,19 +6,26 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
+import httpx2
 import kubernetes_validate
 import pytest
 import yaml
+from annotated_types import Le
 from jsonschema import Draft7Validator
 
 from retrycontract import __version__
 from retrycontract.cli.program import program
-from retrycontract.config.service_settings import PREFIX, load
+from retrycontract.config.service_settings import PREFIX, ServiceSettings, load
+from retrycontract.proxy.judged import ProxySettings
 from tests.chart import CHART, VALUES, render
 from tests.delivery.test_webhook import certificate
+from tests.serving.servers import free_port, wait_for_port
+from tests.serving.service import Service
 from tests.test_deployment import in_container
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -37,18 +44,65 @@ VALUES_SCHEMA: Final = json.loads((CHART / "values.schema.json").read_text())
 KUBERNETES: Final = ("1.28", "1.31", "1.34")
 
 
-@pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
-def test_nginx_takes_its_example(tmp_path: Path) -> None:
-    certificate(tmp_path, "desk.example.com")
-    example = PROXIES["nginx.conf"].replace("/etc/ssl/desk.pem", str(tmp_path / "cert.pem"))
-    example = example.replace("/etc/ssl/desk.key", str(tmp_path / "key.pem"))
-    whole = f"pid {tmp_path}/pid;\nerror_log stderr;\nevents {{}}\nhttp {{ access_log off;\n{example}\n}}\n"
-    (tmp_path / "nginx.conf").write_text(whole)
-    done = subprocess.run(
-        ["nginx", "-t", "-c", tmp_path / "nginx.conf", "-p", tmp_path], capture_output=True, text=True, check=False
+# The largest body that any setting admits, and the largest of a model's request that is judged.
+LARGEST: Final = max(ProxySettings().max_request, *(
+    bound.le for bound in ServiceSettings.model_fields["max_body_bytes"].metadata if isinstance(bound, Le)
+))  # fmt: skip
+UNITS: Final = {"k": 2**10, "m": 2**20, "MB": 10**6, "MiB": 2**20}  # nginx's, and Caddy's
+
+
+def nginx(folder: Path, changed: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """Write nginx's example below a folder, with some words changed, and give the command that takes it."""
+    certificate(folder, "desk.example.com")
+    example = PROXIES["nginx.conf"]
+    files = {"/etc/ssl/desk.pem": f"{folder}/cert.pem", "/etc/ssl/desk.key": f"{folder}/key.pem"}
+    for old, new in {**files, **changed}.items():
+        example = example.replace(old, new)
+    # Whoever is not root may not write where nginx puts bodies by itself.
+    kept = "".join(
+        f"{part}_temp_path {folder}/{part};" for part in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
+    (folder / "nginx.conf").write_text(
+        f"pid {folder}/pid;\nerror_log stderr;\nevents {{}}\nhttp {{ access_log off; {kept}\n{example}\n}}\n"
+    )
+    return ["nginx", "-c", f"{folder}/nginx.conf", "-p", str(folder)]
+
+
+needs_nginx = pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
+
+
+@needs_nginx
+def test_nginx_takes_its_example(tmp_path: Path) -> None:
+    done = subprocess.run([*nginx(tmp_path), "-t"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "warn" not in done.stderr
+
+
+@needs_nginx
+@pytest.mark.parametrize("size", [3_000_000, 64 * 2**20])
+def test_behind_nginx_the_service_itself_refuses_a_body_that_is_too_large(
+    tmp_path: Path, service: Service, size: int
+) -> None:
+    plain, tls, key = free_port(), free_port(), service.new_key("large")
+    ports = {"listen 80;": f"listen {plain};", "listen 443 ssl;": f"listen {tls} ssl;"}
+    command = nginx(tmp_path, ports | {"127.0.0.1:8000": f"127.0.0.1:{service.port}"})
+    with subprocess.Popen([*command, "-g", "daemon off; master_process off;"], stderr=subprocess.DEVNULL) as running:
+        try:
+            wait_for_port(tls, running)
+            answer = httpx2.post(
+                f"https://127.0.0.1:{tls}/api/v1/check", content=b" " * size, timeout=60, verify=False,
+                headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
+            )  # fmt: skip
+        finally:
+            running.terminate()
+    assert (answer.status_code, answer.headers["content-type"]) == (413, "application/problem+json"), answer.text
+    assert answer.json()["code"] == "body-too-large"
+
+
+@pytest.mark.parametrize("name", ["Caddyfile", "nginx.conf"])
+def test_a_proxy_passes_on_what_any_setting_lets_the_service_take(name: str) -> None:
+    [(number, unit)] = re.findall(r"(?:client_max_body_size|max_size) (\d+)(\w+)", PROXIES[name])
+    assert int(number) * UNITS[unit] > LARGEST
 
 
 def test_traefiks_example_is_whole() -> None:
