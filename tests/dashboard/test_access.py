@@ -78,6 +78,14 @@ def test_a_viewer_who_posts_is_refused(viewer: Client, path: str) -> None:
     assert call.state == "blocked"
 
 
+@pytest.mark.parametrize("path", ["/admin/", "/audit/", "/audit.csv", "/settings/webhooks/new/", "/tools/new/"])
+def test_an_operator_reads_which_role_a_page_needs_and_how_its_first_holder_is_made(desk: Client, path: str) -> None:
+    response = desk.get(path, follow=True)
+    assert response.status_code == 403
+    assert "Administrators alone change tools, agents and webhooks, and open the audit trail" in text_of(response)
+    assert "retrycontract operator create NAME --role admin" in text_of(response)
+
+
 @pytest.mark.parametrize("path", ["/calls/{}/", "/calls/{}/preview/", "/logout/"])
 def test_a_post_without_its_token_is_refused(mia: User, path: str) -> None:
     call = make_blocked()
