@@ -5,6 +5,7 @@ Attributes hold names, ids and numbers as they are stored, redacted: never argum
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from typing import Any, Final
 
 from retrycontract.contract.errors import WrongInputError
 
+logger = logging.getLogger("retrycontract")
+
 Attributes = dict[str, str | int | float | bool | None]
 
 SCOPE: Final = "retrycontract"
@@ -23,6 +26,40 @@ BATCH_MILLISECONDS: Final = 1_000
 FLUSH_MILLISECONDS: Final = 3_000
 
 _collector = ""
+
+
+class CollectorOutage(logging.Filter):
+    """Pass what the SDK says first when a collector takes nothing, and no more until it takes something again.
+
+    By itself it says something of each try, for as long as the collector is away.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self._kind, self._is_told = kind, False
+
+    def filter(self, record: logging.LogRecord) -> bool:  # noqa: ARG002 - the standard library's signature
+        is_first, self._is_told = not self._is_told, True
+        return is_first
+
+    def watched(self, exporter: Any) -> Any:
+        """Have an exporter speak through this filter, and say here what the collector took."""
+        logging.getLogger(type(exporter).__module__).addFilter(self)
+        send = exporter.export
+
+        def export(batch: Any) -> Any:
+            result = send(batch)
+            if self._is_told and result.name == "SUCCESS":
+                self._is_told = False
+                logger.warning("The collector takes %s again", self._kind)
+            return result
+
+        exporter.export = export
+        return exporter
+
+
+# One of each in a process, which its forks inherit: a collector may take spans and have no place for metrics.
+spans_outage, metrics_outage = CollectorOutage("spans"), CollectorOutage("metrics")
 
 
 def send_to(endpoint: str) -> None:
@@ -145,7 +182,7 @@ def _provider(_pid: int) -> Any:
 
     # Not the provider of the whole process: other packages would write what they like into spans.
     provider = TracerProvider(resource=resource())
-    exporter = OTLPSpanExporter(endpoint=endpoint_of("traces"))
+    exporter = spans_outage.watched(OTLPSpanExporter(endpoint=endpoint_of("traces")))
     provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=BATCH_MILLISECONDS))
     return provider
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
-from retrycontract.config.telemetry import SCOPE, endpoint_of, is_on, resource
+from retrycontract.config.telemetry import SCOPE, endpoint_of, is_on, metrics_outage, resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -180,7 +180,8 @@ def export_metrics(read: Callable[[], Sequence[Family] | None]) -> Callable[[], 
         return lambda: None
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 
-    exporter, started, ended = OTLPMetricExporter(endpoint=endpoint_of("metrics")), time.time_ns(), threading.Event()
+    exporter = metrics_outage.watched(OTLPMetricExporter(endpoint=endpoint_of("metrics")))
+    started, ended = time.time_ns(), threading.Event()
 
     def send() -> None:
         try:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import anyio
 import httpx2
@@ -31,6 +34,7 @@ from tests.serving.threads import eventually, served
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SECRETS = ("ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8", "canary-argument", "canary-of-a-person", "canaryPathSecret")
+AGAIN = "The collector takes spans again"
 SCHEMA = {
     "type": "object",
     "properties": {"region": {"enum": ["eu", "us"]}, "password": {"type": "string"}},
@@ -40,9 +44,11 @@ SCHEMA = {
 
 @dataclass
 class Collector:
-    """Hold what came: the bytes, the spans and the metrics."""
+    """Hold what came: the bytes, the spans and the metrics; with a `status` that refuses, how often of each kind."""
 
     port: int = 0
+    status: int = 200
+    refused: Counter[str] = field(default_factory=Counter)
     raw: bytes = b""
     spans: list[Any] = field(default_factory=list)
     metrics: dict[str, Any] = field(default_factory=dict)
@@ -73,8 +79,12 @@ def collector() -> Iterator[Collector]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             packed = self.headers.get("Content-Encoding") == "gzip"
-            kept.take(self.path, gzip.decompress(body) if packed else body)
-            self.send_response(200)
+            status = kept.status
+            if status == 200:
+                kept.take(self.path, gzip.decompress(body) if packed else body)
+            else:
+                kept.refused[self.path] += 1
+            self.send_response(status)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -280,6 +290,46 @@ def test_a_collector_that_is_away_holds_nobody_up(tmp_path: Path) -> None:
     agent.register("deploy", SCHEMA)
     assert agent.submit("deploy", "c1", {"region": "eu"})["state"] == "valid"
     assert service.stop() == 0
+    assert len(said_of_the_collector(service)) <= 2, "one line for spans and one for metrics"
+
+
+def said_of_the_collector(service: Service) -> list[str]:
+    """Give the lines of the log about the collector, less what differs from one outage to another."""
+    lines = [json.loads(line) for line in service.log.splitlines() if line.startswith("{")]
+    of_sdk = [line for line in lines if "opentelemetry" in line["logger"] or "collector" in line["message"]]
+    return [re.sub(r".*(spans|metrics) batch.*", r"refused: \1", line["message"]) for line in of_sdk]
+
+
+@pytest.mark.parametrize("status", [401, pytest.param(503, marks=pytest.mark.soak)])  # the SDK waits after 503
+def test_an_outage_of_the_collector_is_a_line_at_its_beginning_and_one_at_its_end(
+    tmp_path: Path, collector: Collector, status: int
+) -> None:
+    service = Service(tmp_path / "data", {"RETRYCONTRACT_OTEL_ENDPOINT": f"http://127.0.0.1:{collector.port}"})
+    service.start()
+    try:
+        agent = AgentClient(service, service.new_key("deployer"))
+        agent.register("deploy", SCHEMA)
+
+        def submit_until(seen: Callable[[], object]) -> None:
+            def submitted() -> object:
+                agent.submit("deploy", str(uuid4()), {"region": "eu"})
+                return seen()
+
+            eventually(submitted)
+
+        for outage in (1, 2):
+            collector.status = status
+            submit_until(lambda: collector.refused["/v1/traces"] >= 2 * outage)  # noqa: B023 - called at once
+            collector.status, taken = 200, len(collector.spans)
+            submit_until(lambda: len(collector.spans) > taken)  # noqa: B023 - called at once
+            eventually(lambda: said_of_the_collector(service).count(AGAIN) == outage)  # noqa: B023 - called at once
+        collector.status = status
+    finally:
+        assert service.stop() == 0
+    assert collector.refused["/v1/metrics"] >= 1
+    told = said_of_the_collector(service)
+    assert [line for line in told if "spans" in line][:4] == ["refused: spans", AGAIN] * 2
+    assert [line for line in told if "spans" not in line] == ["refused: metrics"]
 
 
 def test_a_collector_without_the_extra_is_refused_at_the_start_in_one_line(tmp_path: Path) -> None:
