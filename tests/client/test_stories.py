@@ -125,6 +125,18 @@ def test_a_correction_is_applied_to_what_was_sent_and_the_secret_never_travels(c
     assert secret not in desk.service.log
 
 
+def test_an_agent_that_was_restarted_asks_what_was_answered_meanwhile(
+    client: Any, desk: Desk, service: Service, key: str, flavour: str
+) -> None:
+    call = blocked(client, session="conversation-7f3a91c2")
+    desk.answer(call.call_id, decision="corrected", arguments=json.dumps(RIGHT))
+    with opened(flavour, service.url, key) as restarted:
+        (found,) = restarted.calls(session_id="conversation-7f3a91c2", state="guided")
+        arguments = restarted.wait_for_guidance(found, 60).arguments
+        assert arguments == RIGHT
+        assert restarted.submit("open_file", "t4", arguments, call_id=found.call_id).status == "valid"
+
+
 def test_what_a_person_accepts_is_given_back_and_what_they_reject_is_not(client: Any, desk: Desk) -> None:
     accepted = answered(desk, client, blocked(client), decision="accept", text="Fine.")
     assert (accepted.state, accepted.arguments) == ("accepted", WRONG)
