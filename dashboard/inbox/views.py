@@ -157,6 +157,11 @@ class Queue:
         return grouped(rows, self.found) if self.found else tuple(Group((row,), 1) for row in rows)
 
     @property
+    def address(self) -> str:
+        """Give what an address asks for to show the tab's first page as it is filtered."""
+        return "&".join(filter(None, [f"show={self.tab}", self.filters.address]))
+
+    @property
     def longest_waiting(self) -> Call | None:
         """Give the call that waits longest, when the page begins with it."""
         is_first = self.tab is Tab.OPEN and not self.after

@@ -197,6 +197,7 @@ def test_pages_follow_each_other_without_a_gap_or_a_repeat(desk: Client, monkeyp
         seen += ids(page)
         match = re.search(r'class="pages-next"\s+href="([^"]+)"', page.content.decode())
         address = match.group(1).replace("&amp;", "&") if match else ""
+        assert "&&" not in page.content.decode().replace("&amp;", "&")
     assert seen == [call.public_id for call in calls]
 
 
