@@ -19,6 +19,7 @@ from tests.serving.threads import eventually
 
 pytestmark = pytest.mark.processes
 CONFIGURATION = "/.well-known/openid-configuration"
+MANY = 12  # three times as many as may wait for the provider
 PATIENCE = 40  # seconds; nothing here takes more than those of an exchange, and what drips never ends
 
 
@@ -64,11 +65,17 @@ def all_at_once(number: int, ask: Callable[[int], httpx2.Response]) -> Queue[htt
     return answers
 
 
-def pages_go_on(operator: httpx2.Client, provider: Provider, path: str) -> None:
+def pages_go_on_while_some_wait(
+    operator: httpx2.Client, provider: Provider, path: str, answers: Queue[httpx2.Response]
+) -> None:
     eventually(lambda: path in provider.asked)
     assert [operator.get(page).status_code for page in ("/", "/calls/", "/tools/", "/settings/", "/login/")] == [
         200, 200, 200, 200, 302,
     ]  # fmt: skip
+    assert answers.qsize() < MANY, "somebody still waits"
+    told = [answers.get(timeout=PATIENCE) for _ in range(MANY)]
+    assert [(answer.status_code, "Retry-After" in answer.headers) for answer in told] == [(503, True)] * MANY
+    assert len([answer for answer in told if "Others wait" in answer.text]) >= 8
 
 
 def test_pages_go_on_while_the_configuration_drips_and_it_is_asked_for_once(
@@ -76,12 +83,8 @@ def test_pages_go_on_while_the_configuration_drips_and_it_is_asked_for_once(
 ) -> None:
     service, operator = desk
     provider.drips = frozenset({CONFIGURATION})
-    answers = all_at_once(12, lambda _: httpx2.get(f"{service.url}/login/provider/", timeout=PATIENCE))
-    pages_go_on(operator, provider, CONFIGURATION)
-    assert answers.qsize() < 12, "somebody still waits"
-    told = [answers.get(timeout=PATIENCE) for _ in range(12)]
-    assert [(answer.status_code, "Retry-After" in answer.headers) for answer in told] == [(503, True)] * 12
-    assert len([answer for answer in told if "Others wait" in answer.text]) >= 8
+    answers = all_at_once(MANY, lambda _: httpx2.get(f"{service.url}/login/provider/", timeout=PATIENCE))
+    pages_go_on_while_some_wait(operator, provider, CONFIGURATION, answers)
     assert provider.asked.count(CONFIGURATION) == 1
     assert httpx2.get(f"{service.url}/login/provider/", timeout=PATIENCE).status_code == 503
     assert provider.asked.count(CONFIGURATION) == 1, "what failed is remembered"
@@ -91,15 +94,11 @@ def test_pages_go_on_while_many_come_back_and_the_token_drips(
     provider: Provider, desk: tuple[Service, httpx2.Client], closed_at_the_end: ExitStack
 ) -> None:
     service, operator = desk
-    browsers = [closed_at_the_end.enter_context(browser_of(service)) for _ in range(12)]
+    browsers = [closed_at_the_end.enter_context(browser_of(service)) for _ in range(MANY)]
     ways = [provider.log_in(browser.get("/login/provider/").headers["Location"]) for browser in browsers]
     provider.drips = frozenset({"/token"})
-    answers = all_at_once(12, lambda who: browsers[who].get(ways[who]))
-    pages_go_on(operator, provider, "/token")
-    assert answers.qsize() < 12, "somebody still waits"
-    told = [answers.get(timeout=PATIENCE) for _ in range(12)]
-    assert {answer.status_code for answer in told} == {503}
-    assert len([answer for answer in told if "Others wait" in answer.text]) >= 8
+    answers = all_at_once(MANY, lambda who: browsers[who].get(ways[who]))
+    pages_go_on_while_some_wait(operator, provider, "/token", answers)
     # Nobody has lost anything: the same answer of the provider still counts when the page is loaded again.
     provider.drips = frozenset()
     assert {browser.get(way).status_code for browser, way in zip(browsers, ways, strict=True)} == {302}
