@@ -35,7 +35,7 @@ from retrycontract.contract.outputs.json_text import (
 )
 from retrycontract.contract.schemas.document import MAX_DATA, MAX_NODES, too_many_values
 from retrycontract.contract.schemas.tool_lists import InvalidToolListError
-from retrycontract.front.bridge import LEFT_OUT
+from retrycontract.front.wsgi import LEFT_OUT
 from retrycontract.store.models import Agent, ApiKey, Scope
 from retrycontract.usecases.counts.keep_count import refuse_overdrawn
 from retrycontract.usecases.tools.contracts import sanitizer

@@ -36,9 +36,9 @@ from retrycontract.contract.events import read_traceparent
 from retrycontract.contract.feedback.feedback_forms import PLAIN
 from retrycontract.contract.feedback.tool_result import Provider, first_errors
 from retrycontract.contract.outputs import Generation, Kind
-from retrycontract.front.bridge import Response
 from retrycontract.front.request_ids import HEADER as REQUEST_ID
 from retrycontract.front.request_ids import usable_request_id
+from retrycontract.front.wsgi import Response
 from retrycontract.store.models import Attempt, Call, Guidance
 from retrycontract.store.models.attempts import NEWEST, NUMBERED
 from retrycontract.store.models.calls import CALL_OF_AGENT

@@ -5,32 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import sys
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from io import BytesIO
 from time import thread_time
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, unquote_to_bytes
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 from weakref import WeakValueDictionary
 
 from retrycontract.front.turns import DearReaders, Line
+from retrycontract.front.wsgi import Receive, Response, Scope, Send, call, environ_of, path_of
 
 if TYPE_CHECKING:
-    from types import TracebackType
-    from wsgiref.types import WSGIApplication, WSGIEnvironment
+    from wsgiref.types import WSGIApplication
 
-    ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None, None, None]
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Header = tuple[bytes, bytes]
 Answer = Callable[[Scope, bytes], Awaitable["Response | None"]]
 
 logger = logging.getLogger(__name__)
@@ -42,16 +33,13 @@ LINGER_SECONDS: Final = 2.0
 # that the next reads of its key, or of the same page by its session, go apart.
 DEAR_SECONDS, DEAR_PAGE_SECONDS = 0.02, 0.1
 OUTSIDE: Final = b"/login/provider/"  # waits for an identity provider: nobody else waits behind it
-LOGIN_BYTES: Final = 65_536  # of a form that anybody may send: to read two megabytes of escapes takes 0.3 s
-# Responses that never have a body; a length on them would describe another response.
-BODILESS: Final = frozenset({204, 304})
+# Of a form in percent escapes, which are undone one by one: two megabytes of them hold the interpreter for 0.3 s. What
+# a page lets people write at length it sends in parts, which are read as they are. Anybody may send a log-in.
+ESCAPED_BYTES, LOGIN_BYTES = 262_144, 65_536
 SAFE: Final = frozenset({"GET", "HEAD"})
-# What the bridge itself has undone (chunks) or counted (length) is not the application's to read again.
-TRANSPORT_HEADERS: Final = frozenset({b"transfer-encoding", b"content-length"})
 
 # `Retrycontract-Pending: <bell>; <path to ask again>`: between the application and the front of house only.
 PENDING: Final = b"retrycontract-pending"
-LEFT_OUT: Final = "retrycontract.left_out"  # names of headers that the application is not given: with an underscore
 
 
 class BodyTooLargeError(Exception):
@@ -64,27 +52,6 @@ class BodyTooLargeError(Exception):
 
 class ClientLeftError(Exception):
     """Tell that the client closed the connection before its request was complete."""
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """Hold one whole HTTP response; header names are lower case."""
-
-    status: int
-    headers: tuple[Header, ...]
-    body: bytes
-
-    def header(self, name: bytes) -> bytes | None:
-        """Give the first value of a header, or None."""
-        return next((value for key, value in self.headers if key == name), None)
-
-    def without(self, name: bytes) -> Response:
-        """Drop a header, however often it is there."""
-        return replace(self, headers=tuple(pair for pair in self.headers if pair[0] != name))
-
-    def plus(self, name: bytes, value: bytes) -> Response:
-        """Append a header."""
-        return replace(self, headers=(*self.headers, (name, value)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,10 +170,10 @@ class WsgiBridge:
 
     async def ask(self, scope: Scope, body: bytes) -> Response:
         """Run the application for one request and give its whole response; what it raises becomes a 500."""
-        apart = self._outside if _path(scope).startswith(OUTSIDE) else self._pages
+        apart = self._outside if path_of(scope).startswith(OUTSIDE) else self._pages
         pool, turn = self._logins if _is_login(scope) else apart, ""
         if self.is_api(scope):
-            request = scope["method"], _path(scope), len(body)
+            request = scope["method"], path_of(scope), len(body)
             turn = self._turn_of(*request)
             quick = self._reads if scope["method"] in SAFE else self._api
             pool = self._turns[turn] if turn else self._slow if self._is_slow(*request) else quick
@@ -215,7 +182,7 @@ class WsgiBridge:
         may_go_apart = pool is self._reads or (pool is self._pages and scope["method"] in SAFE)
         least, reader = DEAR_SECONDS, _key(scope)
         if pool is self._pages:
-            least, reader = DEAR_PAGE_SECONDS, f"{_visitor(scope)} ".encode() + _path(scope)
+            least, reader = DEAR_PAGE_SECONDS, f"{_visitor(scope)} ".encode() + path_of(scope)
         async with self._gate(scope, pool, turn), self._lines[turn].turn(len(body)) if turn else nullcontext():
             # Not before its turn: what was read before it may have been dear.
             used = self._apart[pool] if may_go_apart and self._dear.has(reader) else pool
@@ -236,7 +203,7 @@ class WsgiBridge:
 
     def is_api(self, scope: Scope) -> bool:
         """Tell whether the path, as the application will see it, is the API's."""
-        return _path(scope).startswith(b"/api/")
+        return path_of(scope).startswith(b"/api/")
 
     def close(self) -> None:
         """Let the threads end; requests that have not begun are dropped, nobody waits for them any more."""
@@ -245,7 +212,7 @@ class WsgiBridge:
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
-        limit = min(LOGIN_BYTES, self._limit) if _is_login(scope) else self._limit
+        limit = self._limit_of(scope)
         declared = dict(scope["headers"]).get(b"content-length", b"")
         if declared.isdigit() and int(declared[:18]) > limit:  # Python refuses to read endless numbers
             raise BodyTooLargeError(limit)
@@ -260,13 +227,19 @@ class WsgiBridge:
             more = message.get("more_body", False)
         return bytes(body)
 
+    def _limit_of(self, scope: Scope) -> int:
+        if _is_login(scope):
+            return min(LOGIN_BYTES, self._limit)
+        is_escaped = not self.is_api(scope) and _is_escaped(scope)
+        return min(ESCAPED_BYTES, self._limit) if is_escaped else self._limit
+
     def _run(self, scope: Scope, body: bytes) -> tuple[Response, float]:
         """Give the response, and the processor time that it took."""
         begun = thread_time()
         try:
-            response = _call(self._app, _environ(scope, body), head=scope["method"] == "HEAD")
+            response = call(self._app, environ_of(scope, body), head=scope["method"] == "HEAD")
         except Exception:
-            logger.exception("The application raised on %s %r", scope["method"], _path(scope))
+            logger.exception("The application raised on %s %r", scope["method"], path_of(scope))
             problem = {"title": "Internal error", "detail": "The server failed. Its log has the reason."}
             response = self._problem(scope, 500, "internal", problem)
         return response, thread_time() - begun
@@ -285,7 +258,12 @@ class WsgiBridge:
 
 
 def _is_login(scope: Scope) -> bool:
-    return scope["method"] == "POST" and _path(scope).endswith(b"/login/")
+    return scope["method"] == "POST" and path_of(scope).endswith(b"/login/")
+
+
+def _is_escaped(scope: Scope) -> bool:
+    """Tell whether Django may read the body as a form in percent escapes; of several types it reads them joined."""
+    return any(name == b"content-type" and b"urlencoded" in value.lower() for name, value in scope["headers"])
 
 
 def _key(scope: Scope) -> bytes:
@@ -315,84 +293,6 @@ def _response(status: int, content_type: bytes, body: bytes) -> Response:
         (b"x-content-type-options", b"nosniff"),
     )
     return Response(status, headers, body)
-
-
-def _call(app: WSGIApplication, environ: WSGIEnvironment, *, head: bool) -> Response:
-    started: list[tuple[str, list[tuple[str, str]]]] = []
-    chunks: list[bytes] = []
-
-    def start_response(
-        status: str, headers: list[tuple[str, str]], exc_info: ExcInfo | None = None
-    ) -> Callable[[bytes], object]:
-        if started and exc_info is None:
-            raise RuntimeError("start_response was called twice; the second call must pass exc_info.")
-        # Nothing has left yet, so what exc_info announces can still replace the whole response.
-        started[:] = [(status, headers)]
-        return chunks.append
-
-    iterable = app(environ, start_response)
-    try:
-        chunks.extend(iterable)
-    finally:
-        # WSGI demands it, and Django ends a request here: without it connections to the database would never be looked
-        # after.
-        close = getattr(iterable, "close", None)
-        if close is not None:
-            close()
-    if not started:
-        raise RuntimeError("The application answered without calling start_response.")
-    line, headers = started[0]
-    status, body = int(line[:3]), b"".join(chunks)
-    encoded = tuple((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers)
-    if head or status in BODILESS:
-        return Response(status, encoded, b"")
-    length = str(len(body)).encode()
-    return Response(status, encoded, body).without(b"content-length").plus(b"content-length", length)
-
-
-def _environ(scope: Scope, body: bytes) -> WSGIEnvironment:
-    host, port = scope.get("server") or ("localhost", None)
-    environ: WSGIEnvironment = {
-        "REQUEST_METHOD": scope["method"],
-        # Bytes as latin-1 text, whatever they encode: that is how PEP 3333 carries them.
-        "SCRIPT_NAME": scope.get("root_path", "").encode().decode("latin-1"),
-        "PATH_INFO": _path(scope).decode("latin-1"),
-        "QUERY_STRING": scope.get("query_string", b"").decode("latin-1"),
-        "SERVER_NAME": host,
-        # A socket file has none, and WSGI wants one.
-        "SERVER_PORT": str(port or 80),
-        "SERVER_PROTOCOL": f"HTTP/{scope.get('http_version', '1.1')}",
-        "REMOTE_ADDR": (scope.get("client") or ("", 0))[0],
-        "CONTENT_LENGTH": str(len(body)),
-        "wsgi.version": (1, 0),
-        "wsgi.url_scheme": scope.get("scheme", "http"),
-        "wsgi.input": BytesIO(body),
-        "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": True,
-        "wsgi.run_once": False,
-    }
-    variables: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        # `X_Forwarded_For` would arrive as X-Forwarded-For does, past the proxy that guards the real one.
-        if b"_" in name or name in TRANSPORT_HEADERS:
-            continue
-        key = name.decode("latin-1").upper().replace("-", "_")
-        key = key if key == "CONTENT_TYPE" else f"HTTP_{key}"
-        text = value.decode("latin-1")
-        # HTTP/2 may split cookies over several fields, which are joined so (RFC 9113, 8.2.3).
-        separator = "; " if name == b"cookie" else ","
-        variables[key] = f"{variables[key]}{separator}{text}" if key in variables else text
-    left_out = tuple(name.decode("latin-1") for name, _ in scope["headers"] if b"_" in name)
-    return environ | variables | {LEFT_OUT: left_out}
-
-
-def _path(scope: Scope) -> bytes:
-    # The server's own decoding puts U+FFFD for what is not UTF-8; WSGI wants the bytes themselves.
-    raw = scope.get("raw_path")
-    path = scope["path"].encode() if raw is None else unquote_to_bytes(raw)
-    root: bytes = scope.get("root_path", "").encode()
-    return path.removeprefix(root)
 
 
 async def _send(send: Send, response: Response, *, more: bool = False) -> None:

@@ -17,7 +17,7 @@ from retrycontract.config.telemetry import SCOPE, endpoint_of, is_on, metrics_ou
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from retrycontract.front.bridge import Header, Receive, Scope, Send
+    from retrycontract.front.wsgi import Header, Receive, Scope, Send
 
 logger = logging.getLogger("retrycontract")
 

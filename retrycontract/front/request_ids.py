@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from retrycontract.front.bridge import Message, Receive, Scope, Send
+    from retrycontract.front.wsgi import Message, Receive, Scope, Send
 
 HEADER: Final = "X-Request-ID"
 _NAME: Final = HEADER.lower().encode()

@@ -13,8 +13,9 @@ from retrycontract.front.bridge import PENDING, Pending, disconnected, question
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from retrycontract.front.bridge import Receive, Response, Scope, Send, WsgiBridge
+    from retrycontract.front.bridge import WsgiBridge
     from retrycontract.front.waiting import Bells
+    from retrycontract.front.wsgi import Receive, Response, Scope, Send
 
 STREAM: Final = b"text/event-stream"
 SILENCE: Final = b":\n\n"

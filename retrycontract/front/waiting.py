@@ -16,7 +16,8 @@ from retrycontract.front.streaming import Pace, Rhythm, Streams, is_stream
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from retrycontract.front.bridge import Header, Receive, Response, Scope, Send, WsgiBridge
+    from retrycontract.front.bridge import WsgiBridge
+    from retrycontract.front.wsgi import Header, Receive, Response, Scope, Send
 
 # Half a minute of rings at the busiest rate that one process was measured at; about 10 MB when full.
 REMEMBERED_RINGS: Final = 50_000

@@ -12,7 +12,8 @@ from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 from retrycontract.api.routes import answer_of_news
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
-from retrycontract.front.bridge import Pending, Response
+from retrycontract.front.bridge import Pending
+from retrycontract.front.wsgi import Response
 from retrycontract.store.models import Call
 from retrycontract.store.sealing import seal
 from retrycontract.usecases.calls.cancel_call import cancel_call

@@ -25,7 +25,7 @@ from tests.serving.threads import serving
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from retrycontract.front.bridge import Receive, Scope, Send
+    from retrycontract.front.wsgi import Receive, Scope, Send
 
 WAITERS: Final = 120  # more than HTTP clients open by default
 ALL: Final = 60.0  # seconds for all of them to arrive

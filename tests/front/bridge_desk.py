@@ -11,7 +11,8 @@ from wsgiref.validate import validator
 
 import pytest
 
-from retrycontract.front.bridge import Message, WsgiBridge
+from retrycontract.front.bridge import WsgiBridge
+from retrycontract.front.wsgi import Message
 from tests.serving.threads import Sent, http_scope, serving
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from retrycontract.front.bridge import DEAR_PAGE_SECONDS, DEAR_SECONDS, LOGIN_BYTES, Message, WsgiBridge
+from retrycontract.front.bridge import DEAR_PAGE_SECONDS, DEAR_SECONDS, ESCAPED_BYTES, LOGIN_BYTES, WsgiBridge
+from retrycontract.front.wsgi import Message
 from tests.front.bridge_desk import LIMIT, Desk, exchange
 from tests.front.bridge_desk import desk as desk
 from tests.front.bridge_desk import port as port
@@ -96,8 +97,9 @@ def test_a_page_refuses_a_large_body_in_plain_text(port: int, desk: Desk) -> Non
 
 
 def test_who_sends_too_large_a_form_reads_a_page_and_an_agent_its_problem() -> None:
-    def answer(path: str, limit: int = LIMIT) -> tuple[int, bytes, bytes]:
-        sent, scope = Sent(), http_scope(path, method="POST", headers=((b"content-length", b"%d" % (limit + 1)),))
+    def answer(path: str, limit: int = LIMIT, content_type: bytes = b"text/plain") -> tuple[int, bytes, bytes]:
+        headers = ((b"content-length", b"%d" % (limit + 1)), (b"content-type", content_type))
+        sent, scope = Sent(), http_scope(path, method="POST", headers=headers)
         left: list[Message] = [{"type": "http.disconnect"}]
 
         async def receive() -> Message:
@@ -112,6 +114,12 @@ def test_who_sends_too_large_a_form_reads_a_page_and_an_agent_its_problem() -> N
     assert answer("/api/v1/calls")[:2] == (413, b"application/problem+json")
     # What anybody may send is read to the end of no more than a name and a password.
     assert answer("/login/", 2 * LOGIN_BYTES) == (413, b"text/html; charset=utf-8", b"<h1>%d</h1>" % LOGIN_BYTES)
+    # Percent escapes are dear to undo, and a page sends what is long in parts.
+    for escaped in (b"application/x-www-form-urlencoded", b"Application/X-WWW-Form-URLencoded; charset=utf-8"):
+        assert answer("/playground/", 4 * ESCAPED_BYTES, escaped)[2] == b"<h1>%d</h1>" % ESCAPED_BYTES
+        assert answer("/playground/", LIMIT, escaped)[2] == b"<h1>1000</h1>"
+        assert b'"limit": 1048576' in answer("/api/v1/calls", 4 * ESCAPED_BYTES, escaped)[2]
+    assert answer("/playground/", 4 * ESCAPED_BYTES, b"multipart/form-data; boundary=x")[2] == b"<h1>1048576</h1>"
 
 
 def test_a_chunked_body_without_end_is_cut_off(port: int, desk: Desk) -> None:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from retrycontract.front.bridge import Message, WsgiBridge
+from retrycontract.front.bridge import WsgiBridge
+from retrycontract.front.wsgi import Message
 from tests.front.bridge_desk import LIMIT, Desk, bridged, exchange
 from tests.front.bridge_desk import desk as desk
 from tests.front.bridge_desk import port as port

@@ -23,7 +23,7 @@ from tests.serving.threads import Sent, eventually, fetch, serving
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from retrycontract.front.bridge import Receive, Scope, Send
+    from retrycontract.front.wsgi import Receive, Scope, Send
 
 
 def lived(**hooks: Callable[[], None]) -> list[str]:

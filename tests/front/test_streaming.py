@@ -12,9 +12,10 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from retrycontract.front.bridge import Message, WsgiBridge
+from retrycontract.front.bridge import WsgiBridge
 from retrycontract.front.streaming import Pace, Rhythm
 from retrycontract.front.waiting import Bells, FrontOfHouse
+from retrycontract.front.wsgi import Message
 from tests.conftest import require
 from tests.front.waiting_house import enough_files, never
 from tests.serving.threads import Sent, eventually, fetch, http_scope, serving

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from retrycontract.front.bridge import Response
+from retrycontract.front.wsgi import Response
 from tests.conftest import require
 from tests.front.waiting_house import House, Speaking, enough_files, house_open, polls, prefer
 from tests.serving.threads import Sent, eventually, fetch, http_scope

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from retrycontract.front.bridge import Message, WsgiBridge
+from retrycontract.front.bridge import WsgiBridge
 from retrycontract.front.waiting import Bells, FrontOfHouse
+from retrycontract.front.wsgi import Message
 from tests.serving.threads import Reply, eventually, fetch, serving
 
 if TYPE_CHECKING:

@@ -10,6 +10,8 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode, urljoin
 from urllib.request import HTTPCookieProcessor, OpenerDirector, Request, build_opener
 
+from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
+
 from tests.serving.service import Service
 
 # An answer that cannot be sent, or that came second: the page says why and keeps what was typed.
@@ -23,8 +25,16 @@ class Form:
 
     action: str = ""
     method: str = "get"
+    enctype: str = ""
     values: dict[str, str] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
+
+    def encoded(self, fields: Mapping[str, str | list[str]]) -> tuple[bytes, dict[str, str]]:
+        """Give the body of what is sent, and its header, in the manner that the form names."""
+        values = self.values | dict(fields)
+        if self.enctype == "multipart/form-data":
+            return encode_multipart(BOUNDARY, values), {"Content-Type": MULTIPART_CONTENT}
+        return urlencode(values, doseq=True).encode(), {}
 
 
 class _Forms(HTMLParser):
@@ -39,7 +49,8 @@ class _Forms(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attrs}
         if tag == "form":
-            self.forms.append(Form(found.get("action", ""), found.get("method", "get").lower()))
+            form = Form(found.get("action", ""), found.get("method", "get").lower(), found.get("enctype", ""))
+            self.forms.append(form)
             self._open = True
         elif self._open and "name" in found and tag == "button":
             self.forms[-1].names.add(found["name"])
@@ -113,7 +124,8 @@ class Desk:
 
         def send(fields: Mapping[str, str | list[str]]) -> str:
             assert set(fields) <= form.names, set(fields) - form.names
-            return self._open(Request(target, urlencode(form.values | dict(fields), doseq=True).encode(), headers))
+            body, of_body = form.encoded(fields)
+            return self._open(Request(target, body, headers | of_body))
 
         return send
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import socketserver
     from collections.abc import Callable, Iterator, Mapping
 
-    from retrycontract.front.bridge import Message, Scope
+    from retrycontract.front.wsgi import Message, Scope
 
 
 @dataclass(frozen=True, slots=True)
