@@ -88,3 +88,12 @@ def test_what_is_valid_is_told_under_the_id_that_was_sent(node: Path) -> None:
 def test_what_no_json_can_hold_and_options_that_are_none_are_errors_of_the_client(node: Path) -> None:
     with answering((200, VALID)) as wire:
         assert told_by(node, "odd", {}, wire.url) == []
+
+
+def test_what_is_handed_back_is_what_was_judged(node: Path) -> None:
+    """JSON writes NaN as null, leaves functions out and makes texts of dates: so was it judged, and so is it run."""
+    day = "'1970-01-01T00:00:00.000Z'"
+    with answering(*[(200, VALID)] * 9) as wire:
+        found = told_by(node, "written", {}, wire.url)
+    nothing = "{ n: null }"
+    assert found == [nothing, nothing, f"{{ at: {day} }}", "{ n: 1 }", "{ o: 'ok' }", "{}", "[ null ]", day, "null"]

@@ -1,4 +1,6 @@
 // What a test asks of the TypeScript client: a story by its name, its input as JSON; its result is printed as JSON.
+import { inspect } from "node:util";
+
 import { generateText, isStepCount, jsonSchema, streamText, tool } from "ai";
 import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
 import { Client, ClientError, CorrectionError, RefusedError, UnreachableError, VerdictPendingError } from "retrycontract";
@@ -162,6 +164,14 @@ const stories = {
       }
     }
     return found;
+  },
+
+  /** Settle what JSON writes as something else, and give the kinds of what is handed back to be run with. */
+  async written() {
+    const at = new Date(0);
+    const outputs = [{ n: NaN }, { n: -Infinity }, { at }, { run() {}, n: 1 }, { o: { toJSON: () => "ok" } }, { n: undefined }, [undefined], at, undefined];
+    const settled = outputs.map((output, number) => new Client().settle("pay", `c${number}`, output));
+    return (await Promise.all(settled)).map((found) => inspect(found.arguments));
   },
 
   patches(cases) {
