@@ -228,11 +228,18 @@ def test_a_dry_run_shows_the_blocked_text_at_the_last_attempt(door: Door) -> Non
 
 
 SLIPS: dict[str, Any] = {
-    "properties": {"q": {"type": "string", "format": "datetime", "pattern": "^(?!x)"}},
+    "properties": {
+        "q": {"type": "string", "format": "datetime", "pattern": "^(?!x)"},
+        "file": {"contentEncoding": "base64", "contentMediaType": "image/png"},
+    },
     "requird": ["q"],
 }
 TOLD = [
     {"pointer": "/properties/q/pattern", "detail": "Outputs are judged in a child process, and cut off when they take"},
+    {
+        "pointer": "/properties/file/contentEncoding",
+        "detail": "Draft 2020-12 checks nothing by `contentEncoding`; draft 7 does, if `$schema` names it.",
+    },
     {"pointer": "/properties/q/format", "detail": "Nothing checks the format `datetime`; did you mean `date-time`?"},
     {"pointer": "/requird", "detail": "`requird` is no keyword and does nothing; did you mean `required`?"},
 ]

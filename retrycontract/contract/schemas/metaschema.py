@@ -25,6 +25,7 @@ class Draft:
     engine: type[jsonschema_rs.Validator]
     id_keyword: str = "$id"
     ref_hides_siblings: bool = False
+    checks_content: bool = False  # since 2019-09 encodings and media types are notes; draft 4 has none
 
 
 DRAFT_2020_12 = Draft("2020-12", "https://json-schema.org/draft/2020-12/schema", jsonschema_rs.Draft202012Validator)
@@ -32,8 +33,8 @@ DRAFT_2019_09 = Draft("2019-09", "https://json-schema.org/draft/2019-09/schema",
 DRAFTS = (
     DRAFT_2020_12,
     DRAFT_2019_09,
-    Draft("7", "http://json-schema.org/draft-07/schema", jsonschema_rs.Draft7Validator, "$id", True),
-    Draft("6", "http://json-schema.org/draft-06/schema", jsonschema_rs.Draft6Validator, "$id", True),
+    Draft("7", "http://json-schema.org/draft-07/schema", jsonschema_rs.Draft7Validator, "$id", True, True),
+    Draft("6", "http://json-schema.org/draft-06/schema", jsonschema_rs.Draft6Validator, "$id", True, True),
     Draft("4", "http://json-schema.org/draft-04/schema", jsonschema_rs.Draft4Validator, "id", True),
 )
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from retrycontract.contract import pointers
@@ -173,6 +173,8 @@ BOUNDS = [
     ("minimum", "maximum"), ("minimum", "exclusiveMaximum"), ("exclusiveMinimum", "maximum"), ("minItems", "maxItems"),
     ("exclusiveMinimum", "exclusiveMaximum"), ("minLength", "maxLength"), ("minProperties", "maxProperties"),
 ]  # fmt: skip
+# What draft 7 checks, and newer drafts take as a note.
+CONTENT: Final = {"contentEncoding": "base64", "contentMediaType": "application/json"}
 # What else may declare the fields of an object.
 ELSEWHERE = {"patternProperties", "$ref", "$dynamicRef"}
 
@@ -181,6 +183,7 @@ def oversights(document: dict[str, Any]) -> tuple[SchemaWarning, ...]:
     """Warn of what does nothing silently (a misspelt keyword, an unknown format), and of what no value fits."""
     warnings: list[SchemaWarning] = []
     seen: dict[str, str | None] = {}  # of which no more are looked at than a person would mend
+    draft = draft_of(document)
     for trail, schema in _schemas(document):
         for name in schema.keys() - KEYWORDS:
             if name not in seen and len(seen) < MAX_UNKNOWN:
@@ -194,6 +197,10 @@ def oversights(document: dict[str, Any]) -> tuple[SchemaWarning, ...]:
             advice = f"did you mean `{meant}`?" if meant else f"checked are {', '.join(FORMATS)}."
             reason = f"Nothing checks the format `{excerpt(form)}`; {advice}"
             warnings.append(SchemaWarning(pointers.join(pointer_of(trail), "format"), reason))
+        for keyword, checked in () if draft.checks_content else CONTENT.items():
+            if schema.get(keyword) == checked and len(warnings) < MAX_UNKNOWN:
+                reason = f"Draft {draft.name} checks nothing by `{keyword}`; draft 7 does, if `$schema` names it."
+                warnings.append(SchemaWarning(pointers.join(pointer_of(trail), keyword), reason))
         if len(warnings) < MAX_UNKNOWN:
             warnings += (
                 SchemaWarning(pointers.join(pointer_of(trail), keyword), f"No value fits: {reason}.")
