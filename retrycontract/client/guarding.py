@@ -101,7 +101,10 @@ class Guard:
         a_time("timeout", timeout, or_none=True)
         self.function, self._timeout = function, timeout
         self.name = str(getattr(function, "__name__", type(function).__name__))
-        parameters = inspect.signature(function).parameters.values()
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except ValueError:  # many that are built in say nothing of their arguments
+            raise ToolDeclarationError(self.name, "it does not tell its arguments: guard a function of yours") from None
         # What can be given by place and has a name: functions that take anything by place alone cannot be declared.
         self._parameters = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
         if self._parameters[:1] == ["self"]:

@@ -46,7 +46,8 @@ def configuration_of(option: Path | None, environ: Mapping[str, str]) -> RetryCo
     elif named := environ.get(variable("config_file")):
         option = Path(named)
         if not option.is_file():
-            raise ConfigurationError("environment", variable("config_file"), f"{named} is not there: correct the path")
+            what = "is no file" if option.exists() else "is not there"
+            raise ConfigurationError("environment", variable("config_file"), f"{named} {what}: correct the path")
     return load_configuration(option or DEFAULT_PATH, environ)
 
 
@@ -64,13 +65,15 @@ def _read(path: Path) -> Mapping[str, Any]:
         node = loader.get_single_node()
         _refuse_twice(node, str(path))
         _keep_as_written(node, set())
-        document = (loader.construct_document(node) if node else None) or {}
+        document = loader.construct_document(node) if node else None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "the file"
         raise ConfigurationError(str(path), where, "this is not YAML") from None
     except RecursionError:
         raise ConfigurationError(str(path), "the file", "this is nested too deeply") from None
+    if document is None:
+        return {}
     _refuse_misplaced(document, str(path))
     section = document
     for key in ROOT:

@@ -100,6 +100,9 @@ class LoginSettings(BaseModel):
     def _lets_somebody_in(self) -> LoginSettings:
         if self.oidc_issuer and not (self.oidc_client_id and self.oidc_roles):
             raise ValueError(f"{PREFIX}OIDC_ISSUER: needs {PREFIX}OIDC_CLIENT_ID and {PREFIX}OIDC_ROLES")
+        for name in ("oidc_client_id", "oidc_client_secret", "oidc_roles"):
+            if getattr(self, name) and not self.oidc_issuer:
+                raise ValueError(f"{PREFIX}{name.upper()}: needs {PREFIX}OIDC_ISSUER")
         if not self.password_login and not self.oidc_issuer:
             raise ValueError(f"{PREFIX}PASSWORD_LOGIN: without {PREFIX}OIDC_ISSUER nobody could log in")
         return self

@@ -294,6 +294,9 @@ def test_a_list_is_registered_at_once_and_what_is_refused_is_named(service: Serv
             assert "VAL-002" in pay_it(amount="three")
         with pytest.raises(TypeError, match="let an AsyncClient guard it"):
             client.guard(asyncio.sleep)
+        for silent in (int, max):
+            with pytest.raises(ToolDeclarationError, match="it does not tell its arguments"):
+                client.guard(silent)
         with pytest.raises(ToolDeclarationError, match="look"):
             client.guard_tools([look])
 

@@ -102,7 +102,7 @@ WRONG: list[tuple[str, str, str]] = [
     ("judge", "sometimes", "'auto' or 'worker'"),
     ("lease_seconds", "soon", "valid number"),
     ("config_file", "/nowhere/confg.yml", "is not there"),
-    ("config_file", "/", "is not there"),
+    ("config_file", "/", "/ is no file: correct the path"),
     ("secret_key", "x", "must be random, with at least 32 characters"),
     ("secret_key", "changeme" * 5, "must be random"),
     ("lease_seconds", "0", "greater than 0"),
@@ -141,6 +141,9 @@ WRONG: list[tuple[str, str, str]] = [
     ("email_port", "0", "greater than or equal to 1"),
     ("password_login", "false", "without RETRYCONTRACT_OIDC_ISSUER nobody could log in"),
     ("oidc_issuer", "https://id.example", "needs RETRYCONTRACT_OIDC_CLIENT_ID and RETRYCONTRACT_OIDC_ROLES"),
+    ("oidc_client_id", "desk", "OIDC_CLIENT_ID: needs RETRYCONTRACT_OIDC_ISSUER"),
+    ("oidc_client_secret", "canary", "OIDC_CLIENT_SECRET: needs RETRYCONTRACT_OIDC_ISSUER"),
+    ("oidc_roles", "desk=admin", "OIDC_ROLES: needs RETRYCONTRACT_OIDC_ISSUER"),
     ("oidc_issuer", "http://id.example", "http only on this machine itself"),
     ("oidc_issuer", "id.example", "must be an address such as https://id.example.com"),
     ("oidc_issuer", "https://id.example/?a=b", "must be an address"),
@@ -252,11 +255,11 @@ def test_every_number_has_a_range(name: str) -> None:
 
 
 def test_a_provider_on_this_machine_may_be_asked_without_tls(tmp_path: Path) -> None:
-    given = {"oidc_client_id": "desk", "oidc_roles": "cn=heads,dc=x=admin; *=viewer"}
-    service = load_with(tmp_path, oidc_issuer="http://localhost:9400", password_login="false", **given)
+    given = {"oidc_issuer": "http://localhost:9400", "oidc_client_id": "desk", "oidc_roles": "*=viewer"}
+    service = load_with(tmp_path, **given | {"oidc_roles": "cn=heads,dc=x=admin; *=viewer"}, password_login="false")
     assert [service.role_for(groups) for groups in ({"cn=heads"}, {"cn=heads,dc=x"})] == ["viewer", "admin"]
-    assert load_with(tmp_path, oidc_roles="cn=a,dc=x=admin;").oidc_roles == ["cn=a,dc=x=admin"]
-    assert load_with(tmp_path, oidc_roles="a=admin, b=viewer").role_for({"b"}) == "viewer"
+    assert load_with(tmp_path, **given | {"oidc_roles": "cn=a,dc=x=admin;"}).oidc_roles == ["cn=a,dc=x=admin"]
+    assert load_with(tmp_path, **given | {"oidc_roles": "a=admin, b=viewer"}).role_for({"b"}) == "viewer"
 
 
 def test_a_file_whose_name_is_blank_is_none(tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def test_a_variable_out_of_range_is_named_with_its_range(file: Path, variable: s
         pytest.param(b"tools: " + b"{a: " * 3_000, "the file: this is nested too deeply", id="deep-mappings"),
         pytest.param(b"\xff\xfe", "byte 1: this is not UTF-8 text", id="not-utf-8"),
         pytest.param(b"- 1", "tools: must be a mapping", id="list"),
+        pytest.param(b"[]", "tools: must be a mapping", id="nothing-in-a-list"),
         pytest.param(b"tools: [1]", "validation: must be a mapping", id="tools-list"),
         *(
             pytest.param(
