@@ -22,6 +22,9 @@ from typing import Any, BinaryIO
 READY = b"{}\n"
 TEXTS = "texts"
 LENGTH_BYTES = 8
+# Grammars give back what they read level by level, by 48 bytes of the stack for each token: those of 2 MB need 100 MB.
+# Linux leaves 128 MB below the stack of a process that began with less.
+STACK = 120 * 1_048_576
 NICENESS = 5  # requests that wait for a thread of the service go before checks that take seconds
 # What a child can do; by name, so that the pool knows neither languages nor schemas.
 JOBS = {
@@ -39,6 +42,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, *, memory: int) -> None:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))  # nor does one that wakes up interrupt them
     _job("judge")  # on a busy machine importing takes seconds, which must not be those of the first job
     _bound("RLIMIT_AS", memory)
+    _bound("RLIMIT_STACK", STACK)
     # A core dump would leave an agent's output on the disk.
     _bound("RLIMIT_CORE", 0)
     # A check writes no file; pipes, through which it answers, are none.

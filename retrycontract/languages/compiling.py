@@ -14,7 +14,7 @@ from typing import Any
 from unicodedata import category
 
 from retrycontract.contract.outputs.json_faults import FaultKind
-from retrycontract.contract.outputs.json_text import parse_json
+from retrycontract.contract.outputs.json_text import MAX_DEPTH, parse_json
 from retrycontract.contract.outputs.source_code import Compiler, Language, SourceFault, placeholder
 from retrycontract.languages import grammars
 
@@ -54,10 +54,7 @@ def read_yaml(source: str) -> Iterator[SourceFault]:
 
     try:
         # PyYAML may be installed without libyaml, and then has no CSafeLoader.
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        documents = yaml.compose_all(source, Loader=loader)
-        if all(document is None or document.tag == "tag:yaml.org,2002:null" for document in documents):
-            yield placeholder("comments")
+        yield from _yaml_faults(getattr(yaml, "CSafeLoader", yaml.SafeLoader)(source), source)
     except yaml.MarkedYAMLError as error:
         # A line that ended has no colon to come: it is told at its own place, and not as cut off.
         is_bare = error.context == "while scanning a simple key" and source.endswith("\n")
@@ -65,8 +62,47 @@ def read_yaml(source: str) -> Iterator[SourceFault]:
         yield _yaml_fault(error.problem or error.context or "syntax error", mark, source)
     except yaml.YAMLError:
         yield SourceFault(FaultKind.SYNTAX, "it holds a character that YAML does not allow")
-    except RecursionError:
-        yield TOO_DEEP
+
+
+def _yaml_faults(loader: Any, source: str) -> Iterator[SourceFault]:
+    """Yield what is wrong with the events of all documents; raises YAMLError for what gives no event.
+
+    Events come without recursion, however deep a text nests. Composing recurses in C with each level, which ends the
+    process, and takes ten times as long.
+    """
+    import yaml
+
+    depth, is_empty, anchors = 0, True, set[str]()
+    while loader.check_event():
+        event = loader.get_event()
+        if isinstance(event, yaml.DocumentStartEvent):
+            anchors.clear()
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        elif isinstance(event, yaml.NodeEvent):
+            is_alias, is_known = isinstance(event, yaml.AliasEvent), event.anchor in anchors
+            if event.anchor is not None and is_alias != is_known:
+                reason = "found undefined alias" if is_alias else "found an anchor for the second time"
+                yield _yaml_fault(reason, event.start_mark, source)
+                return
+            if event.anchor is not None:
+                anchors.add(event.anchor)
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > MAX_DEPTH:
+                    yield SourceFault(FaultKind.DEPTH, f"nested deeper than {MAX_DEPTH} levels")
+                    return
+            is_empty = is_empty and not depth and _is_null(loader, event)
+    if is_empty:
+        yield placeholder("comments")
+
+
+def _is_null(loader: Any, event: Any) -> bool:
+    """Tell whether a scalar is YAML's null, in whichever way it is written."""
+    from yaml import ScalarNode
+
+    tag = event.tag if event.tag not in (None, "!") else loader.resolve(ScalarNode, event.value, event.implicit)
+    return bool(tag == "tag:yaml.org,2002:null")
 
 
 def _yaml_fault(reason: str, mark: object, source: str) -> SourceFault:
