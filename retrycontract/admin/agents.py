@@ -11,6 +11,8 @@ from django.utils import timezone
 
 from retrycontract.admin.history import OF_CALL
 from retrycontract.admin.pages import (
+    LONGEST_KEY,
+    MAX_COUNTED,
     HistoryInline,
     HistoryPage,
     Page,
@@ -21,7 +23,9 @@ from retrycontract.admin.pages import (
     output_block,
     shown,
 )
-from retrycontract.store.models import Agent, ApiKey, GuidanceVersion, LoggedResponse, WebhookEndpoint
+from retrycontract.contract.outputs import Kind
+from retrycontract.store.fields import SqlLiteral
+from retrycontract.store.models import Agent, ApiKey, Call, GuidanceVersion, LoggedResponse, WebhookEndpoint
 
 
 @admin.display(description="scopes", ordering="scopes")
@@ -117,11 +121,20 @@ class LoggedResponsePage(HistoryPage):
     list_select_related = ("call__agent",)
     search_help_text = OF_CALL
     list_filter = ("is_valid", "is_parsed", "call__agent")
+    ordering = ("-call_id", "number")  # the log's own
     fieldsets = (
         (None, {"fields": ("call", "shown_task", "turn", "shown_status", "correction_attempt", "judged_at")}),
         ("What the model sent, redacted", {"fields": ("shown_output",)}),
         ("Violations", {"fields": ("shown_errors",)}),
     )
+
+    def bounded(self, rows: QuerySet[Any], request: HttpRequest) -> QuerySet[Any]:
+        """Find the calls first, by an index of their own: among all attempts there may be next to no response."""
+        calls = Call.objects.filter(kind=SqlLiteral(Kind.AGENT_RESPONSE.value)).order_by("-pk")
+        agent = request.GET.get("call__agent__id__exact", "")
+        if agent.isascii() and agent.isdigit() and len(agent) <= LONGEST_KEY:
+            calls = calls.filter(agent=int(agent))
+        return rows.filter(call__in=calls.values("pk")[: MAX_COUNTED + 1])
 
     shown_task = shown("call.task_id")
     shown_status = shown("response_status", title="status")

@@ -147,7 +147,7 @@ class AttemptPage(HistoryPage):
     list_display = (
         "pk", "call", "agent", "number", "state", "status", "is_valid", "deliveries", "submitted_at", "judged_at",
     )  # fmt: skip
-    list_filter = ("state", "status", "is_valid")
+    list_filter = unindexed = ("state", "status", "is_valid")
     list_select_related = ("call__agent",)
     search_help_text = OF_CALL
     fieldsets = (
@@ -190,7 +190,7 @@ class EscalationPage(HistoryPage):
 
     agent = staticmethod(agent_of)
     list_display = ("public_id", "call", "agent", "round", "state", "opened_at", "closed_at")
-    list_filter = ("state",)
+    list_filter = unindexed = ("state",)
     list_select_related = ("call__agent",)
     searched = HistoryPage.searched | {"esc_": "public_id"}
     search_help_text = "Finds the exact id of an escalation or a call."
@@ -207,7 +207,7 @@ class GuidancePage(HistoryPage):
     list_display = (
         "pk", "call", "agent", "operator", "decision", "granted", "given_at", "delivered_at", "acknowledged_at",
     )  # fmt: skip
-    list_filter = ("decision",)
+    list_filter = unindexed = ("decision",)
     list_select_related = ("call__agent", "operator")
     # Last: every text begins with the empty one.
     searched = HistoryPage.searched | {"": "operator__username"}
@@ -245,6 +245,7 @@ class EventAdmin(HistoryPage):
     list_display = ("at", "name", "about", "actor", "door", "call", "from_state", "to_state")
     read_at_once = ("data",)
     list_filter = (RowFilter, "door")
+    unindexed = ("door",)
     list_select_related = ("call",)
     # Last, as every text begins with the empty one.
     searched = HistoryPage.searched | {"": "name"}
@@ -284,7 +285,7 @@ class RollupPage(Page):
     """Show what was counted in each hour."""
 
     list_display = ("hour", "namespace", "shown_tool", "measure", "label", "amount")
-    list_filter = ("measure",)
+    list_filter = unindexed = ("measure",)
     ordering = ("-hour", "-pk")
     fields = ("hour", "namespace", "shown_tool", "measure", "label", "shard", "amount")
 

@@ -14,7 +14,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
-from django.contrib.admin.views.main import ORDER_VAR, ChangeList
+from django.contrib.admin.views.main import ALL_VAR, ORDER_VAR, PAGE_VAR, SEARCH_VAR, ChangeList
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
@@ -46,6 +46,7 @@ Row = TypeVar("Row", bound=Model)
 MAX_SHOWN = 20_000  # characters of one value; more than anybody reads
 MAX_LINE = 200  # characters of one value in a list
 MAX_COUNTED = 5_000  # rows: a list of more says so much, and no page after it is offered
+MAX_LOOKED = 50_000  # rows, the newest, that a filter looks through where no index finds what it keeps
 MOST_WORDS, LONGEST_KEY = 20, 18  # of a search; digits of a row's key
 # Rows that one action is taken on, and seconds for which it goes on: of a whole list it would take minutes.
 MOST_AT_ONCE, LONGEST_ACTION = 500, 5.0
@@ -88,10 +89,23 @@ def _counted(rows: QuerySet[Any]) -> int:
 class BoundedList(ChangeList):
     """Sort few rows by whatever somebody clicks on; more keep the order that an index has them in."""
 
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
+        """Look through no more than can be looked through soon; what is searched for is found by an index, and few."""
+        rows = super().get_queryset(request, exclude_parameters)
+        kept = self._bounded(rows, request)
+        if kept is not rows and cast(Page, self.model_admin).unindexed:
+            told = f"Only the newest {MAX_LOOKED:,} rows were looked through."
+            self.model_admin.message_user(request, told, messages.WARNING)
+        return kept
+
+    def _bounded(self, rows: QuerySet[Any], request: HttpRequest) -> QuerySet[Any]:
+        return rows if self.query else cast(Page, self.model_admin).bounded(rows, request)
+
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
         """Leave out, with a word, what somebody clicked on where that would sort a history of millions."""
+        bounded = self._bounded(queryset, request)
         # What is searched for is found by an index, and few.
-        if self.params.get(ORDER_VAR) and not self.query and isinstance(_counted(queryset), AtLeast):
+        if self.params.get(ORDER_VAR) and not self.query and isinstance(_counted(bounded), AtLeast):
             del self.params[ORDER_VAR]
             told = f"More than {MAX_COUNTED:,} rows are not sorted: filter or search until there are fewer."
             self.model_admin.message_user(request, told, messages.WARNING)
@@ -110,6 +124,7 @@ class Page(_Admin):
     paginator = BoundedPaginator
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
     read_at_once: ClassVar[tuple[str, ...]] = ()  # of texts, JSON and bytes: what lists show
+    unindexed: ClassVar[tuple[str, ...]] = ()  # columns that filters look through a history for, row by row
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002 - Django's signature
         """Sort no more than can be sorted soon."""
@@ -119,6 +134,16 @@ class Page(_Admin):
         """Leave what is long in the database."""
         related = self.list_select_related if isinstance(self.list_select_related, tuple) else ()
         return without_long_values(super().get_queryset(request), *related, but=self.read_at_once)
+
+    def bounded(self, rows: QuerySet[Any], request: HttpRequest) -> QuerySet[Any]:
+        """Keep of the rows of a list the newest where its filters would look through a whole history."""
+        filters = {name.partition("__")[0] for name in request.GET} - {ALL_VAR, ORDER_VAR, PAGE_VAR, SEARCH_VAR}
+        if not filters or not filters <= set(self.unindexed):
+            return rows
+        column = self.ordering[0].removeprefix("-")  # what lists stand in the order of, by an index
+        newest = self.model._base_manager.order_by(f"-{column}").values_list(column, flat=True)
+        oldest = newest[MAX_LOOKED : MAX_LOOKED + 1].first()
+        return rows if oldest is None else rows.filter(**{f"{column}__gt": oldest})
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
