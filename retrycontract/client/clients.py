@@ -16,7 +16,7 @@ import httpx2
 
 from retrycontract.client.connection import Connection, Owned, Whole, bound, lost, opened, running_loop, to_httpx
 from retrycontract.client.events import Event, Feed, follow, follow_in_loop
-from retrycontract.client.exchange import PATIENCE, Conversation, Lost, Patience, Reply, Request, Submissions
+from retrycontract.client.exchange import PATIENCE, Conversation, Lost, Patience, Reply, Request, Submissions, advanced
 from retrycontract.client.guarding import Guard, guarded, guarded_in_loop
 from retrycontract.client.operations import (
     WAIT,
@@ -249,7 +249,7 @@ class AsyncClient:
         self._http = Owned(lambda: opened(httpx2.AsyncClient, connection, transport), running_loop)
         self._operations = _operations(connection, Patience(patience, clock, random))
         self._feed = partial(Feed, connection.url, self._operations.patience)
-        self._sleep = sleep
+        self._sleep, self._advance = sleep, advanced
 
     def session(self, name: str | None = None) -> AsyncSession:
         """Begin a conversation of the agent; see `Client.session`."""
@@ -365,15 +365,13 @@ class AsyncClient:
             path = page.following
 
     async def _drive(self, conversation: Conversation[T]) -> T:
-        try:
-            request = next(conversation)
-            while True:
-                if request.after:
-                    await self._sleep(request.after)
-                request = conversation.send(await self._send(request))
-        except StopIteration as done:
-            result: T = done.value
-            return result
+        step = await self._advance(conversation, None)
+        while isinstance(step, Request):
+            if step.after:
+                await self._sleep(step.after)
+            step = await self._advance(conversation, await self._send(step))
+        result: T = step.value
+        return result
 
     async def _send(self, request: Request) -> Reply | Lost:
         whole = Whole(self._operations.patience.clock, request)

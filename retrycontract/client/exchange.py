@@ -121,6 +121,19 @@ class Submissions:
             return self._calls.get(call_id, {}).get(number or 0)
 
 
+def advance(conversation: Conversation[Any], answered: Reply | Lost | None) -> Request | StopIteration:
+    """Read an answer, None at the beginning, and write the next request; the end of a conversation has its result."""
+    try:
+        return next(conversation) if answered is None else conversation.send(answered)
+    except StopIteration as done:
+        return done
+
+
+async def advanced(conversation: Conversation[Any], answered: Reply | Lost | None) -> Request | StopIteration:
+    """Advance in the event loop, as suits what is small."""
+    return advance(conversation, answered)
+
+
 def value_of(text: str) -> tuple[Any, JsonFault | None]:
     """Parse what was sent; a response's value may stand in a fence or between words, as the service forgives it."""
     from retrycontract.contract.checks.reading import unwrapped  # with the checks it would double the client's import

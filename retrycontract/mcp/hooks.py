@@ -31,7 +31,6 @@ from retrycontract.mcp.checkpoint import MAX_SHOWN, Checkpoint, ConnectionCall, 
 from retrycontract.mcp.json_places import equal_keys
 from retrycontract.mcp.messages import Message, UnreadableMessageError, output_at, read_payload
 from retrycontract.mcp.visiting import (
-    BODY_SECONDS,
     HERE,
     KeyedVisit,
     NoPayloadError,
@@ -39,7 +38,6 @@ from retrycontract.mcp.visiting import (
     answer_problem,
     aside,
     gone,
-    read_body,
 )
 
 logger = logging.getLogger("retrycontract.hooks")
@@ -154,7 +152,7 @@ class CheckedVisit(KeyedVisit):
         """Say what is to be done with tool calls; whatever is wrong is said in a problem document."""
         try:
             self.refuse_what_no_agent_sends()
-            payload = await _payload(receive, max_body_bytes)
+            payload = await self._payload(client, receive, max_body_bytes)
             decision = await aside(lambda _: self.decision(client, key, payload), payload.text)
         except NoPayloadError as wrong:
             await answer_problem(send, wrong)
@@ -177,6 +175,17 @@ class CheckedVisit(KeyedVisit):
             logger.error("A tool call could not be checked", exc_info=asked.exception())
             status, said = self.unchecked(payload)
         await answer(send, status, {b"content-type": b"application/json"}, json.dumps(said).encode())
+
+    async def _payload(self, client: AsyncClient, receive: Any, limit: int) -> Message:
+        body = await self.read(client, receive, limit)
+        try:
+            # Any bytes: what is no UTF-8 in the tool's input is the model's mistake, and gets a verdict.
+            read = await aside(read_payload, body.decode("utf-8", "surrogateescape"))
+        except UnreadableMessageError as error:
+            raise NoPayloadError(400, f"The payload is {error}.") from None
+        if not isinstance(read, Message):
+            raise NoPayloadError(422, "The payload is one object: a hook, a guardrail's request or an MCP request.")
+        return read
 
     @abstractmethod
     def decision(self, client: AsyncClient, key: str, payload: Message) -> Coroutine[Any, Any, Said]:
@@ -290,18 +299,6 @@ async def _open_calls(client: AsyncClient, session: str, tool: str) -> list[tupl
     except ClientError:
         return []
     return [(call_id, state) for call_id, state in reversed(found) if not state.has_ended]
-
-
-async def _payload(receive: Any, limit: int) -> Message:
-    body = await read_body(receive, limit, BODY_SECONDS)
-    try:
-        # Any bytes: what is no UTF-8 in the tool's input is the model's mistake, and gets a verdict.
-        read = await aside(read_payload, body.decode("utf-8", "surrogateescape"))
-    except UnreadableMessageError as error:
-        raise NoPayloadError(400, f"The payload is {error}.") from None
-    if not isinstance(read, Message):
-        raise NoPayloadError(422, "The payload is one object: a hook, a guardrail's request or an MCP request.")
-    return read
 
 
 def is_whole(names: str) -> bool:

@@ -44,13 +44,11 @@ from retrycontract.mcp.extractions import Extractions, ExtractionStep, read_data
 from retrycontract.mcp.readable import RefusedMessageError, readable
 from retrycontract.mcp.tracing import RequestSpans, note_code, parent_of
 from retrycontract.mcp.visiting import (
-    BODY_SECONDS,
     KeyedVisit,
     NoPayloadError,
     answer,
     answer_problem,
     aside,
-    read_body,
 )
 
 LONGEST_WAIT = 600  # seconds that one question for guidance stays open
@@ -149,7 +147,8 @@ class ContractServer:
         return types.ListToolsResult(tools=listed + extractions)
 
     async def _call_tool(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        written = messages.as_written(context.meta or {})
+        meta = context.meta or {}
+        written = await aside(lambda _: messages.as_written(meta), meta.get(messages.RAW, ""))
         try:
             # First: an extraction's tools are no tools of ours, whose inputs are checked below.
             if request := await self._extractions.find(params.name):
@@ -325,7 +324,7 @@ class ServerVisit(KeyedVisit):
             kind = dict(self._scope["headers"]).get(b"content-type", b"").decode("latin-1")
             if kind.partition(";")[0].strip().lower() != JSON:
                 raise NoPayloadError(415, f"A message is sent with Content-Type: {JSON}.")  # noqa: TRY301
-            body = await read_body(receive, max_body_bytes, BODY_SECONDS)
+            body = await self.read(client, receive, max_body_bytes)
         except NoPayloadError as wrong:
             await answer_problem(send, wrong)
             return

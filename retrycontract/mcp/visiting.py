@@ -11,7 +11,7 @@ import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import AsyncExitStack
 from contextvars import ContextVar
 from math import ceil
 from time import monotonic, thread_time
@@ -23,8 +23,10 @@ import anyio
 import httpx2
 
 from retrycontract.client import AsyncClient
+from retrycontract.client.exchange import advance
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.judging.asking import PATIENCE, NoVerdictError
+from retrycontract.mcp.large_visits import LARGE_BYTES, large_visits
 
 Result = TypeVar("Result")
 HERE = "http://in.process"  # never looked up: the transport calls the application
@@ -87,6 +89,11 @@ async def aside(work: Callable[..., Result], text: str | bytes, *more: Any) -> R
     loop = asyncio.get_running_loop()
     async with _reading.setdefault((loop, asker.get()), asyncio.Lock()):
         return await loop.run_in_executor(_readers, _charged, work, _key(), text, *more)
+
+
+async def _advance_aside(conversation: Any, answered: Any) -> Any:
+    """Write and read what is as large as the request, in a thread."""
+    return await asyncio.get_running_loop().run_in_executor(_readers, _charged, advance, _key(), conversation, answered)
 
 
 def most_values(text: str | bytes) -> int:
@@ -183,6 +190,7 @@ class KeyedVisit(ABC):
         self._app, self._scope, self._is_closing = app, scope, is_closing
         self._came_at = monotonic()
         self._asking = asyncio.Semaphore(MOST_ASKED)
+        self._turn = AsyncExitStack()  # of a large request, until it waits for a verdict or a person
         self._headers: dict[bytes, bytes] = dict(scope["headers"])
         self._transport = httpx2.ASGITransport(app=self._ask)
 
@@ -213,8 +221,17 @@ class KeyedVisit(ABC):
                 raise NoVerdictError("the service is being restarted. Ask again in a moment.")
             await asyncio.sleep(seconds)
 
-        async with AsyncClient(HERE, key, transport=self._transport, patience=PATIENCE, sleep=pause) as client:
+        client = AsyncClient(HERE, key, transport=self._transport, patience=PATIENCE, sleep=pause)
+        async with client, self._turn:
             await self.answer(client, key, receive, send, max_body_bytes)
+
+    async def read(self, client: AsyncClient, receive: Any, limit: int) -> bytes:
+        """Read the body, and wait for the turn of a large one; raises NoPayloadError as `read_body` does."""
+        body = await read_body(receive, limit, BODY_SECONDS)
+        if len(body) > LARGE_BYTES:
+            await self._turn.enter_async_context(large_visits().turn(asker.get(), len(body)))
+            client._advance = _advance_aside  # noqa: SLF001 - who uses the client has no large request to answer
+        return body
 
     @abstractmethod
     async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:
@@ -236,9 +253,13 @@ class KeyedVisit(ABC):
         if b"traceparent" in self._headers and b"traceparent" not in dict(mine):  # else the message named its own
             theirs.append((b"traceparent", self._headers[b"traceparent"]))
         outer = {name: self._scope[name] for name in ("scheme", "client", "server") if name in self._scope}
-        is_waiting = scope["path"].endswith("/wait")  # for a person, which keeps nobody busy
-        async with nullcontext() if is_waiting else self._asking:
-            await self._app({**scope, **outer, "headers": mine + theirs}, receive, send)
+        asked = {**scope, **outer, "headers": mine + theirs}
+        if scope["path"].endswith("/wait"):  # for a verdict or a person, which keeps nobody busy
+            await self._turn.aclose()
+            await self._app(asked, receive, send)
+            return
+        async with self._asking:
+            await self._app(asked, receive, send)
 
 
 async def gone(receive: Any) -> None:
