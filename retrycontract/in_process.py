@@ -51,7 +51,7 @@ logger.addHandler(logging.NullHandler())
 def log_warnings(tool_name: str, warnings: Iterable[SchemaWarning]) -> None:
     """Tell in the log what the author of a tool's schema should know."""
     for warning in warnings:
-        logger.warning("The schema of tool %r, at %s: %s", tool_name, warning.pointer or "(root)", warning.reason)
+        logger.warning("The schema of tool %r, at %s", tool_name, warning)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from dashboard.shared.responses import LOGIN_FIRST, is_htmx
 from retrycontract.contract.decisions import DEFAULT_GRANT, MAX_GRANT, Decision, DecisionEntry
 from retrycontract.contract.feedback.guidance import MAX_STANDING
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
+from retrycontract.contract.schemas.document import MAX_REASON, excerpt, shown_place
 from retrycontract.store.models import Door
 from retrycontract.store.models.answers import FIRST, LAST
 from retrycontract.store.outages import outage
@@ -248,8 +249,8 @@ class AnswerForm(LargeForm):
             if self.fault is not None:
                 # The reason names line and column where there are any
                 fault = self.fault
-                place = f" (at {fault.pointer})" if fault.pointer else ""
-                self.add_error("arguments", f"This is not JSON yet: {fault.reason}{place}.")
+                place = f" (at {shown_place(fault.pointer)})" if fault.pointer else ""
+                self.add_error("arguments", f"This is not JSON yet: {excerpt(fault.reason, MAX_REASON)}{place}.")
         length = len(cleaned.get("text", "").strip())
         if self.stands and length > MAX_STANDING:
             self.add_error(

@@ -31,6 +31,7 @@ from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.outputs.source_code import UnknownLanguageError
 from retrycontract.contract.redaction.sanitizer import has_redaction, visible
 from retrycontract.contract.schemas.admission import InvalidSchema, SchemaWarning
+from retrycontract.contract.schemas.document import MAX_REASON, excerpt, shown_place
 from retrycontract.contract.schemas.tool_lists import slip_in
 from retrycontract.languages.grammars import MissingGrammarError
 from retrycontract.store.models import Agent, Door, Tool, ToolVersion
@@ -68,14 +69,15 @@ class SchemaForm(LargeForm):
         """Read the JSON as strictly as a model's, and admit it as a schema."""
         value, fault = parse_json(self.cleaned_data["schema"])
         if fault is not None:
-            place = f" (at {fault.pointer})" if fault.pointer else ""
-            raise forms.ValidationError(f"This is not JSON yet: {fault.reason}{place}.")
+            place = f" (at {shown_place(fault.pointer)})" if fault.pointer else ""
+            raise forms.ValidationError(f"This is not JSON yet: {excerpt(fault.reason, MAX_REASON)}{place}.")
         if has_redaction(value):
             raise forms.ValidationError(REDACTED)
         try:
-            self.warnings = admit_apart(value, key=DESK)
+            warnings = admit_apart(value, key=DESK)
+            self.warnings = tuple(SchemaWarning(shown_place(each.pointer), each.reason) for each in warnings)
         except InvalidSchema as refused:
-            self.refused = refused.with_traceback(None)
+            self.refused = InvalidSchema(shown_place(refused.pointer), refused.reason, refused.code)
             raise forms.ValidationError(refused.reason) from None
         except ChildUnavailableError:
             raise forms.ValidationError(UNCHECKABLE) from None
@@ -271,7 +273,7 @@ def _register(
 def _tell(request: HttpRequest, done: Registration) -> None:
     """Say what else is worth knowing of the schema."""
     for warning in done.warnings[:MOST_TOLD]:
-        messages.warning(request, f"At {visible(warning.pointer) or 'the root'}: {visible(warning.reason)}")
+        messages.warning(request, f"At {warning}")
 
 
 def _editor(request: HttpRequest, found: Tool, form: SchemaForm, *, status: int = 200, **more: Any) -> HttpResponse:

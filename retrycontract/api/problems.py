@@ -353,7 +353,7 @@ TOLD: Final[dict[type[Exception], Callable[[Any], Problem]]] = {
     InvalidToolListError: lambda fault: Problem(
         "invalid-tool-list",
         "The tools cannot be read; see 'errors'.",
-        errors=[{"pointer": fault.pointer, "code": "tool-list", "detail": fault.reason}],
+        errors=[{"pointer": sanitizer().redact_pointer(fault.pointer), "code": "tool-list", "detail": fault.reason}],
     ),
     ToolChangedError: lambda error: Problem(
         "precondition-failed",

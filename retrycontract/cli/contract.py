@@ -17,6 +17,7 @@ from retrycontract.config.configuration_file import DEFAULT_PATH, configuration_
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.schemas.admission import InvalidSchema
+from retrycontract.contract.schemas.document import MAX_REASON, excerpt
 from retrycontract.contract.schemas.tool_lists import KEYWORDS
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import Outcome, RetryContract
@@ -62,7 +63,7 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
     configuration = configuration_of(config, os.environ)
     declared, fault = parse_json(schema.read_bytes())
     if fault is not None:
-        raise WrongInputError(f"{schema} is not JSON: {fault.reason}")
+        raise WrongInputError(f"{schema} is not JSON: {excerpt(fault.reason, MAX_REASON)}")
     if isinstance(declared, dict) and declared and not declared.keys() & KEYWORDS:
         raise WrongInputError(f"{schema} holds no keyword of JSON Schema: is it the output? --schema names the schema")
     text = sys.stdin.buffer.read() if output == "-" else Path(output).read_bytes()
@@ -71,9 +72,9 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
         # Who asks what is wrong with an output is told, though its tool may only be observed.
         warnings = contract.register(Tool(name=tool, input_schema=declared, strict=not lenient, mode="enforce"))
     except InvalidSchema as wrong:
-        raise WrongInputError(f"the schema is invalid at {wrong.pointer or '(root)'}: {wrong.reason}") from None
+        raise WrongInputError(f"the schema is invalid at {wrong}") from None
     for warning in warnings:
-        click.echo(f"{schema}, at {warning.pointer or '(root)'}: {warning.reason}", err=True)
+        click.echo(f"{schema}, at {warning}", err=True)
     outcome = contract.check(tool, "check", text)
     if as_json or form == "json":
         click.echo(_as_json(outcome))

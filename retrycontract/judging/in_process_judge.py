@@ -61,7 +61,7 @@ class InProcessJudge:
                 )  # fmt: skip
                 yield from self.register(tool)
             except InvalidSchema as fault:
-                refused[declared.name] = f"{fault.pointer or '(root)'}: {fault.reason}"
+                refused[declared.name] = f"{fault}"
             except ValueError as fault:  # a name that is none: the others are judged all the same
                 refused[declared.name] = str(fault)
         return refused

@@ -16,6 +16,7 @@ from unicodedata import category
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.json_text import MAX_DEPTH, parse_json
 from retrycontract.contract.outputs.source_code import Compiler, Language, SourceFault, placeholder
+from retrycontract.contract.schemas.document import excerpt
 from retrycontract.languages import grammars
 
 TOO_DEEP = SourceFault(FaultKind.DEPTH, "too deeply nested to be read")
@@ -217,7 +218,7 @@ def compiler_here(language: Language) -> Compiler:
     def compile_source(source: str) -> tuple[SourceFault, ...]:
         reader = READERS.get(language)
         return tuple(
-            SourceFault(fault.kind, fault.reason[:MAX_REASON], fault.line, fault.column, fault.is_warning)
+            SourceFault(fault.kind, excerpt(fault.reason, MAX_REASON), fault.line, fault.column, fault.is_warning)
             for fault in islice(reader(source) if reader else grammars.parse(language, source), MAX_FAULTS)
         )
 

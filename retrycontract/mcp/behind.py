@@ -185,7 +185,9 @@ def read_servers(path: Path, environment: Mapping[str, str]) -> dict[str, Server
     """Read a file in the shape of MCP clients' configuration; raises OSError and WrongInputError."""
     value, fault = parse_json(path.read_bytes())
     if fault is not None:
-        raise WrongInputError(f"{path} is not JSON: {fault.reason}")
+        from retrycontract.contract.schemas.document import MAX_REASON, excerpt  # as above: seldom needed
+
+        raise WrongInputError(f"{path} is not JSON: {excerpt(fault.reason, MAX_REASON)}")
     entries = value.get("mcpServers") if isinstance(value, dict) else None
     if not isinstance(entries, dict) or not entries:
         raise WrongInputError(

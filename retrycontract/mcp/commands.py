@@ -206,11 +206,12 @@ def _read(path: Path | None) -> list[DeclaredTool]:
     if path is None:
         return []
     from retrycontract.contract.outputs.json_text import parse_json
+    from retrycontract.contract.schemas.document import MAX_REASON, excerpt
     from retrycontract.contract.schemas.tool_lists import read_tool_list
 
     value, fault = parse_json(path.read_bytes())
     if fault is not None:
-        raise WrongInputError(f"{path} is not JSON: {fault.reason}")
+        raise WrongInputError(f"{path} is not JSON: {excerpt(fault.reason, MAX_REASON)}")
     try:
         return read_tool_list(value)
     except ValueError as wrong:

@@ -26,6 +26,7 @@ from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.matching import is_unfilled
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, visible
+from retrycontract.contract.schemas.document import excerpt
 from retrycontract.judging.service_judge import ServiceJudge
 from retrycontract.mcp.checkpoint import MAX_SHOWN, Checkpoint, ConnectionCall, Forward, OpenCalls, Refusal, refused
 from retrycontract.mcp.json_places import equal_keys
@@ -81,7 +82,7 @@ class HookOptions:
         given = parse_qs(query, keep_blank_values=True)
         if unknown := sorted(given.keys() - {"wait", "unanswered"}):
             raise NoPayloadError(
-                422, f"{unknown[0][:50]!r} is no parameter of this address: known are wait, unanswered."
+                422, f"'{excerpt(unknown[0])}' is no parameter of this address: known are wait, unanswered."
             )
         if repeated := sorted(name for name, values in given.items() if len(values) > 1):
             raise NoPayloadError(422, f"{repeated[0]} stands in this address more than once: give it once.")
@@ -254,9 +255,9 @@ class HookVisit(CheckedVisit):
         event, tool = payload.value.get("hook_event_name"), payload.value.get("tool_name")
         asks = _asks(payload)
         if asks and (twice := await aside(equal_keys, payload.text)) is not None:
-            return 200, _decided("deny", TWICE.format(twice))
+            return 200, _decided("deny", TWICE.format(excerpt(str(twice))))
         if asks and event not in (BEFORE, *ELSEWHERE):
-            return 200, _decided("deny", UNKNOWN.format(str(event)[:50]))
+            return 200, _decided("deny", UNKNOWN.format(excerpt(str(event))))
         if not isinstance(tool, str) or not tool:
             return 200, _decided("deny", NAMELESS) if asks else {}
         session, use_id = (str(payload.value.get(name) or "") for name in ("session_id", "tool_use_id"))

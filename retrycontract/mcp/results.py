@@ -83,6 +83,5 @@ class ResultContract:
             # What a schema does not declare, a server may give all the same.
             return compiled_or_apart(Tool(name=name, input_schema=schema, strict=False))
         except (InvalidSchema, ValueError, TypeError) as wrong:
-            reason = f"{wrong.pointer or '(root)'}: {wrong.reason}" if isinstance(wrong, InvalidSchema) else f"{wrong}"
-            logger.warning("Results of tool %r are not checked, its outputSchema cannot be judged: %s", name, reason)
+            logger.warning("Results of tool %r are not checked, its outputSchema cannot be judged: %s", name, wrong)
             return None

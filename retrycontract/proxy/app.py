@@ -19,6 +19,7 @@ from typing import Any, Final
 import httpx2
 
 from retrycontract.client import AsyncClient
+from retrycontract.contract.schemas.document import excerpt
 from retrycontract.judging.asking import PATIENCE, tell_of_refused_key
 from retrycontract.mcp.visiting import HANDED_ON, HERE, asker
 from retrycontract.proxy.anthropic_messages import AnthropicMessages
@@ -122,7 +123,7 @@ class Proxy:
         has_body = visit.header(b"content-length") or visit.header(b"transfer-encoding")
         if asked_for and (has_body or asked_for.lower() == "websocket"):
             # A body behind an upgrade never arrives here. This status sends clients back to plain HTTP.
-            words = f"the proxy speaks HTTP/1.1 alone: ask again without 'Upgrade: {asked_for[:50]}'"
+            words = f"the proxy speaks HTTP/1.1 alone: ask again without 'Upgrade: {excerpt(asked_for)}'"
             headers = [(b"upgrade", b"HTTP/1.1"), (b"connection", b"close, upgrade")]
             await visit.answer(426, (wire or WIRES[0][1]).error(426, words), headers=headers)
             return

@@ -17,6 +17,7 @@ from retrycontract.checking import compiled_apart
 from retrycontract.client import AsyncClient, UnavailableError
 from retrycontract.contract.configuration import Mode, RetryConfiguration
 from retrycontract.contract.outputs import Kind
+from retrycontract.contract.schemas.document import told_at
 from retrycontract.contract.schemas.tool_lists import DeclaredTool, InvalidToolListError, read_tool_list
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.in_process import RetryContract
@@ -230,7 +231,7 @@ def read_declared(tools: list[Any]) -> tuple[tuple[DeclaredTool, ...], dict[str,
             found += read_tool_list([tool], is_registry=False)
         except InvalidToolListError as fault:
             inner = tool.get("function") if isinstance(tool.get("function"), dict) else tool
-            faults[str(inner.get("name") or f"tool {place + 1}")] = f"{fault.pointer[2:] or '(root)'}: {fault.reason}"
+            faults[str(inner.get("name") or f"tool {place + 1}")] = told_at(fault.pointer[2:], fault.reason)
     # Of two with one name the one that can be read is what calls are held to.
     known = {tool.name for tool in found}
     return tuple(found), {f"{name} (another)" if name in known else name: why for name, why in faults.items()}

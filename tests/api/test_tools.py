@@ -13,6 +13,7 @@ import pytest
 from retrycontract.children.pool import Limits, bound_shared_pool, shared_pool
 from retrycontract.store.models import Agent, ApiKey, Attempt, Call, Event, Tool, ToolVersion
 from tests.api.conftest import Door
+from tests.contract.quoted_secrets import GITHUB, REFUSED, WARNED, leaked
 from tests.factories import DEPLOY, RIGHT, WRONG
 
 QUERY: dict[str, Any] = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
@@ -281,3 +282,16 @@ def test_a_list_that_a_busy_machine_gave_no_time_is_to_be_sent_again_and_nothing
         assert (reply.status, reply.body["refused"]) == (200, [])
     finally:
         bound_shared_pool(Limits())
+
+
+@pytest.mark.parametrize("keyword", [*REFUSED, *WARNED])
+def test_what_is_said_of_a_schema_holds_no_part_of_its_secrets(door: Door, keyword: str) -> None:
+    reply = door.put("/tools/deploy", {"input_schema": (REFUSED | WARNED)[keyword](f"a/{GITHUB}")})
+    assert (reply.status, bool(reply.body.get("warnings"))) == ((422, False) if keyword in REFUSED else (201, True))
+    assert leaked(GITHUB, str(reply.body), "") == []
+
+
+def test_a_list_of_tools_is_refused_without_its_secrets(door: Door) -> None:
+    reply = door.post("/tools/import", [{"name": "deploy", f"see {GITHUB}": {"type": "object", "properties": {}}}])
+    assert reply.status == 422
+    assert leaked(GITHUB, str(reply.body), "") == []

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from retrycontract.cli.program import main
+from tests.contract.quoted_secrets import GITHUB, REFUSED, WARNED, leaked
 
 SCHEMA = {"properties": {"encoding": {"enum": ["utf-8", "ascii"]}}}
 
@@ -169,3 +170,22 @@ def test_what_does_nothing_in_the_schema_is_told_beside_the_verdict(
     assert capsys.readouterr() == (
         "valid\n", "S.json, at /requird: `requird` is no keyword and does nothing; did you mean `required`?\n"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("keyword", [*REFUSED, *WARNED])
+def test_what_is_said_of_a_schema_holds_no_part_of_its_secrets(
+    folder: Path, capsys: pytest.CaptureFixture[str], keyword: str
+) -> None:
+    (folder / "S.json").write_text(json.dumps((REFUSED | WARNED)[keyword](f"a/{GITHUB}")))
+    assert check("good.json") == (2 if keyword in REFUSED else 0 if keyword != "required" else 1)
+    told = capsys.readouterr().err
+    assert told
+    assert leaked(GITHUB, told, "") == []
+
+
+def test_a_schema_that_is_no_json_is_told_without_its_secrets(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "S.json").write_text(f'{{"{GITHUB}": 1, "{GITHUB}": 2}}')
+    assert check("good.json") == 2
+    told = capsys.readouterr().err
+    assert "appears twice" in told
+    assert leaked(GITHUB, told, "") == []

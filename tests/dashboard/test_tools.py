@@ -10,6 +10,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.contrib.messages import get_messages
 from django.contrib.sessions.models import Session
 from django.db import connection
 from django.test import Client
@@ -21,6 +22,7 @@ from retrycontract.contract.outputs import Kind
 from retrycontract.store.models import Event, Tool, ToolVersion
 from retrycontract.usecases.counts.read_insights import Heat
 from retrycontract.usecases.tools.register_tool import register_tool
+from tests.contract.quoted_secrets import GITHUB, REFUSED, WARNED, leaked
 from tests.dashboard.conftest import text_of
 from tests.factories import DEPLOY, RIGHT, WRONG, make_agent, make_call, make_tool
 
@@ -290,3 +292,28 @@ def test_the_way_back_to_the_insights_stays_however_often_a_schema_is_tried(
     # A mistake of the whole output has no field, and a way back all the same.
     assert "Back to the insights" in text_of(admin.get(f"/tools/{tool.pk}/schema/?back=range%3D30d"))
     assert "Back to the insights" not in text_of(admin.get(f"/tools/{tool.pk}/schema/"))
+
+
+# The page gives back what was typed, to whom typed it: what it says of that is looked at, and not the field.
+FIELD = re.compile(r"<textarea.*?</textarea>", re.DOTALL)
+
+
+@pytest.mark.parametrize("keyword", REFUSED)
+def test_what_is_said_of_a_typed_schema_holds_no_part_of_its_secrets(admin: Client, keyword: str) -> None:
+    page = new(admin, schema=json.dumps(REFUSED[keyword](f"a/{GITHUB}")))
+    assert page.status_code == 422
+    assert leaked(GITHUB, FIELD.sub("", page.content.decode()), "") == []
+
+
+@pytest.mark.parametrize("keyword", WARNED)
+def test_a_warning_at_the_desk_holds_no_part_of_a_secret(admin: Client, keyword: str) -> None:
+    page = new(admin, schema=json.dumps(WARNED[keyword](f"a/{GITHUB}")))
+    told = "".join(map(str, get_messages(page.wsgi_request)))
+    assert (page.status_code, bool(told)) == (302, True)
+    assert leaked(GITHUB, told, "") == []
+
+
+def test_a_typed_text_that_is_no_json_is_told_without_its_secrets(admin: Client) -> None:
+    page = FIELD.sub("", new(admin, schema=f'{{"{GITHUB}": 1, "{GITHUB}": 2}}').content.decode())
+    assert "appears twice" in page
+    assert leaked(GITHUB, page, "") == []

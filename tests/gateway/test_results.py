@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.mcp.messages import Message, read_line
+from retrycontract.mcp.results import ResultContract
+from tests.contract.quoted_secrets import GITHUB, REFUSED, leaked
 from tests.gateway.listening import Listening, RawSession, call, gateway
 from tests.gateway.raw_http import RawHttp, raw_http
 from tests.gateway.raw_upstream import STRANGE
@@ -58,3 +63,23 @@ def test_results_are_held_back_or_left_alone_on_demand(upstream: RawHttp, mode: 
             assert "• /size (VAL-002): " in text
         else:
             assert "_meta" not in found
+
+
+@pytest.mark.parametrize("keyword", REFUSED)
+def test_the_log_says_what_is_wrong_with_a_schema_without_its_secrets(
+    caplog: pytest.LogCaptureFixture, keyword: str
+) -> None:
+    contract = ResultContract(ValueSanitizer(), enforces=False)
+    asked, said = (
+        call(1, "sized", "{}"),
+        {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "structuredContent": {}}},
+    )
+    asyncio.run(contract.judged(_read(asked), _read(json.dumps(said)), REFUSED[keyword](f"a/{GITHUB}")))
+    assert "its outputSchema cannot be judged" in caplog.text
+    assert leaked(GITHUB, caplog.text, "") == []
+
+
+def _read(text: str) -> Message:
+    found = read_line(text)
+    assert isinstance(found, Message)
+    return found

@@ -9,10 +9,14 @@ from enum import StrEnum
 from typing import Any
 
 from retrycontract.contract import pointers
+from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.contract.json_types import Schema
+from retrycontract.contract.redaction.previews import fit, visible
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer, redacted_ends
 
 EXCERPT = 40  # characters of a schema that a message may quote
+MAX_REASON = 200  # characters of what a reader of JSON says, which may quote a key
 POINTER_SHOWN = 200  # keys may be as long as the schema; the message stays readable
 
 
@@ -48,7 +52,7 @@ class InvalidSchema(WrongInputError):  # noqa: N818 - public name; it says what 
         self.pointer, self.reason, self.code = pointer, reason, code
 
     def __str__(self) -> str:
-        return f"{excerpt(self.pointer, POINTER_SHOWN) or '(root)'}: {self.reason}"
+        return told_at(self.pointer, self.reason)
 
 
 class DearSchema(InvalidSchema):
@@ -62,11 +66,29 @@ class SchemaWarning:
     pointer: str
     reason: str
 
+    def __str__(self) -> str:
+        return told_at(self.pointer, self.reason)
+
+
+# Strict, as a service may be: whoever redacts what quotes an excerpt comes too late for what was cut.
+_STRICT = ValueSanitizer(RetryConfiguration(sanitizer_mode="strict"))
+
 
 def excerpt(text: str, limit: int = EXCERPT) -> str:
-    """Cut a text to a short, printable excerpt; what cannot be seen becomes an escape."""
-    shown = text if len(text) <= limit else f"{text[: limit // 2]}…{text[-(limit // 2) + 1 :]}"
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in shown)
+    """Shorten a text of a schema to a printable excerpt without secrets."""
+    # Redacted first: of a secret that is cut in two no half is recognised.
+    return fit(redacted_ends(text, limit, _STRICT.redact_identifier), limit, visible)[0]
+
+
+def shown_place(pointer: str) -> str:
+    """Write a place of a schema, shortened and without secrets: a name may be one, or a pattern that holds one."""
+    steps = (_STRICT.redact_identifier(_STRICT.redact_name(step)) for step in pointers.tokens(pointer))
+    return fit(pointers.from_tokens(steps), POINTER_SHOWN, visible)[0]
+
+
+def told_at(pointer: str, reason: str) -> str:
+    """Write a place and what is said of it."""
+    return f"{shown_place(pointer) or '(root)'}: {reason}"
 
 
 MAX_BYTES = 128 * 1024  # the largest of 1,458 published tools has 15 kB

@@ -22,6 +22,7 @@ from retrycontract.contract.schemas.document import (
     Trail,
     excerpt,
     pointer_of,
+    told_at,
 )
 from retrycontract.contract.schemas.graph import LISTS, MAPS, REFERENCES, SINGLE, subschemas
 from retrycontract.contract.schemas.metaschema import draft_of
@@ -292,7 +293,7 @@ class InvalidToolListError(WrongInputError):
 
     def __init__(self, pointer: str, reason: str) -> None:
         self.pointer, self.reason = pointer, reason
-        super().__init__(f"{pointer or '(root)'}: {reason}")
+        super().__init__(told_at(pointer, reason))
 
 
 def read_tool_list(payload: Any, *, is_registry: bool = True) -> list[DeclaredTool]:
@@ -346,7 +347,7 @@ def _read(items: list[Any], pointer: str) -> Iterator[DeclaredTool]:
         has_schema = any(key in body for key in SCHEMA_KEYS)
         if isinstance(kind, str) and kind not in ("function", "custom") and not has_schema:
             yield DeclaredTool(
-                str(name or body["type"])[:MAX_NAME], "", None
+                excerpt(str(name or body["type"]), MAX_NAME), "", None
             )  # has no schema, so it is refused by name
             continue
         if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or not name.isprintable():

@@ -21,6 +21,7 @@ from django.db.models import Field, Q, QuerySet
 
 from retrycontract.config.outside_settings import LoginSettings
 from retrycontract.config.variables import PREFIX
+from retrycontract.contract.schemas.document import excerpt
 from retrycontract.store.models import Agent, ApiKey, Door, Event, Preferences, ProviderIdentity, Scope
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.tools.contracts import sanitizer
@@ -335,7 +336,7 @@ class UnknownTimeZoneError(ValueError):
     """Raised for a name that is no time zone."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"There is no time zone {name[:64]!r}; choose one as Europe/Zurich, or none.")
+        super().__init__(f"There is no time zone '{excerpt(name)}'; choose one as Europe/Zurich, or none.")
 
 
 def keep_preferences(operator: User, *, time_zone: str, has_shortcuts: bool) -> Preferences:
