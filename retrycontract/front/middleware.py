@@ -26,7 +26,7 @@ from retrycontract.usecases.calls.repeat_request import safe_identifier
 API_PREFIX = "/api/"
 AGENTS_PREFIX = "/api/v1/"
 # A provider's code may look like a secret, and is one; it is repeated nowhere.
-TYPED_AS_MEANT = (API_PREFIX, "/admin/", "/mcp", "/login/provider/answer/")
+TYPED_AS_MEANT = (API_PREFIX, "/mcp", "/login/provider/answer/")
 
 logger = logging.getLogger("retrycontract.requests")
 
@@ -83,7 +83,7 @@ class RequestLog:
 
 
 class SafeQueries:
-    """Keep secrets out of what the desk's pages repeat of their addresses: links, and what was looked for.
+    """Keep secrets out of what the pages of desk and admin repeat of their addresses: links, and what was looked for.
 
     They take the form in which identifiers are stored, so that what is looked for is found. NUL, for which PostgreSQL
     refuses to look, becomes the sign that stands for no character, in forms as well.
