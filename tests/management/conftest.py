@@ -30,6 +30,7 @@ from retrycontract.store.models import (
 )
 from retrycontract.usecases.answers.reuse_answers import save_reply, set_hint_from
 from retrycontract.usecases.calls.claim_call import snooze_call
+from retrycontract.usecases.calls.repeat_request import RequestKey
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from retrycontract.usecases.people.admit import keep_preferences
 from retrycontract.usecases.people.log_in import begin_factor
@@ -64,7 +65,7 @@ def fill() -> None:
         "https://x.example/y", list(WebhookEvent), agent, now=timezone.now(), actor="ada", door=Door.COMMAND
     )
     make_blocked(agent, {"service": "a\nb", "region": 12345678901234567890, "list": [None, True, 1.5, {}]})
-    submit(agent, '{"never": parsed \ud800')
+    submit(agent, '{"never": parsed \ud800', key=RequestKey.of("mía-1", "POST"))
     for decision in Decision:
         arguments = RIGHT if decision is Decision.CORRECTED else None
         answer(make_blocked(agent), mia, decision, arguments=arguments)

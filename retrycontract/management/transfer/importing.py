@@ -23,6 +23,7 @@ from retrycontract.management.transfer.rows import (
     label,
     links,
     moved_models,
+    moved_rows,
     references,
     schema_state,
     tables_of,
@@ -72,7 +73,7 @@ def export_into(
         waiting = Attempt.objects.waiting().count()
         if waiting and not with_sealed:
             raise SealedWaitError(waiting)
-        counts = {label(model): model._base_manager.count() for model in moved_models()}
+        counts = {label(model): moved_rows(model, now=now).count() for model in moved_models()}
         header = {
             "format": FORMAT,
             "version": VERSION,
@@ -83,8 +84,8 @@ def export_into(
         _write(file, header)
         for model in moved_models():
             progress(label(model), counts[label(model)])
-            query = model._base_manager.order_by("pk").prefetch_related(*(link.name for link in links(model)))
-            for row in query.iterator(chunk_size=CHUNK):
+            rows = moved_rows(model, now=now).order_by("pk").prefetch_related(*(link.name for link in links(model)))
+            for row in rows.iterator(chunk_size=CHUNK):
                 _write(file, {"model": label(model), "row": encode(row)})
     return counts
 

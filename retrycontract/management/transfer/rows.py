@@ -6,16 +6,19 @@ import base64
 import binascii
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
 from django.apps import apps
 from django.contrib.auth.models import Permission
 from django.core.exceptions import ObjectDoesNotExist, ValidationError
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
-from django.db.models import BinaryField, Field, ForeignKey, JSONField, ManyToManyField, Model
+from django.db.models import BinaryField, Field, ForeignKey, JSONField, ManyToManyField, Model, QuerySet
 
 from retrycontract.store.fields import JSONText
+from retrycontract.store.models import IdempotencyKey
+from retrycontract.store.models.attempts import REMEMBERED_FOR
 
 
 class RowError(ValueError):
@@ -100,16 +103,14 @@ def _members(link: ManyToManyField[Any, Any], members: Any) -> list[Any]:
 APPS = ("auth", "retrycontract")
 # Made by every migration, with keys that differ: referred to by name.
 MADE_BY_MIGRATIONS: tuple[type[Model], ...] = (Permission,)
-# Signs of life of the workers here, whose turn it is among them, what this service's key has hashed, and who looks
-# after what for the next minutes; sums of what is moved are made again.
-STAYING = (
-    "retrycontract.workerbeat",
-    "retrycontract.channelturn",
-    "retrycontract.claim",
-    "retrycontract.idempotencykey",
-    "retrycontract.failedlogins",
-    "retrycontract.summary",
-)
+# What means something to the service that wrote it alone, or is made again from what is moved.
+STAYING: Final = {
+    "retrycontract.workerbeat": "signs of life of the workers here",
+    "retrycontract.channelturn": "whose turn it is among the senders here",
+    "retrycontract.claim": "who looks after what for the next minutes",
+    "retrycontract.failedlogins": "who has to wait before the next login here, for a day at most",
+    "retrycontract.summary": "sums of counts that are moved",
+}
 
 
 def moved_models() -> list[type[Model]]:
@@ -138,6 +139,13 @@ def moved_models() -> list[type[Model]]:
         ordered.append(chosen)
         left.remove(chosen)
     return ordered
+
+
+def moved_rows(model: type[Model], *, now: datetime) -> QuerySet[Any]:
+    """Keep the rows of a model that are moved: all, but for requests that nobody remembers any more."""
+    if model is IdempotencyKey:
+        return IdempotencyKey.objects.filter(created_at__gte=now - REMEMBERED_FOR)
+    return model._base_manager.all()
 
 
 def label(model: type[Model]) -> str:
