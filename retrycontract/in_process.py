@@ -294,6 +294,7 @@ class RetryContract:
         call.state = verdict.state
         if verdict.state.has_ended:
             self._calls.end(call)
+        kind = tool.tool.kind if tool else Kind.TOOL_CALL
         result = write_answer(
             findings,
             verdict,
@@ -301,7 +302,7 @@ class RetryContract:
             tool_name=self._shown_name(call),
             tool_call_id=call.last_tool_call_id,
             configuration=configuration,
-            kind=tool.tool.kind if tool else Kind.TOOL_CALL,
+            kind=kind,
             previous=previous,
             formatters=self._formatters,
             options=feedback,
@@ -309,7 +310,9 @@ class RetryContract:
             output=output,
             endings=WITHOUT_DESK,
         )
-        escalation = self._escalation(call, budget, verdict, now) if verdict.status is Status.BLOCKED else None
+        escalation = None
+        if verdict.status is Status.BLOCKED:
+            escalation = self._escalation(call, budget, verdict, now, kind, is_parsed=findings.is_parsed)
         outcome = _outcome(call, findings, verdict, budget, result, escalation)
         if findings.is_valid or not self._configuration.track_history:
             return outcome
@@ -322,7 +325,9 @@ class RetryContract:
         """Give the tool's name; what nobody registered may be anything, a secret too."""
         return call.tool_name if call.tool_name in self._tools else self._sanitizer.redact_name(call.tool_name)
 
-    def _escalation(self, call: TrackedCall, budget: Budget, verdict: Move, now: datetime) -> str:
+    def _escalation(
+        self, call: TrackedCall, budget: Budget, verdict: Move, now: datetime, kind: Kind, *, is_parsed: bool
+    ) -> str:
         return EscalationFormatter().format_escalation(
             self._shown_name(call),
             call.first_tool_call_id or call.last_tool_call_id,
@@ -331,6 +336,8 @@ class RetryContract:
             original_call=call.first_output,
             now=now,
             held_attempt=budget.made if verdict.is_held else None,
+            kind=kind,
+            is_parsed=is_parsed,
         )
 
     def _begin(self, submission: Submission, max_attempts: int | None) -> TrackedCall:

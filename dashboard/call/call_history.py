@@ -196,11 +196,6 @@ class CallHistory:
         return next((attempt for attempt in self.attempts if attempt.is_valid is not None), None)
 
     @property
-    def can_accept(self) -> bool:
-        """Tell whether the output parsed, so that it may be accepted as it is."""
-        return self.newest_judged is not None and self.newest_judged.is_parsed
-
-    @property
     def newest_parsed(self) -> Attempt | None:
         """Give the last attempt whose output was JSON: what a correction is written on."""
         return next((attempt for attempt in self.attempts if attempt.is_parsed), None)

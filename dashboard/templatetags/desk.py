@@ -111,9 +111,10 @@ register.filter("is_long", is_long)
 
 
 @register.filter
-def is_barred(decision: str, story: Any) -> bool:
-    """Tell whether a decision is not possible: what never parsed cannot be accepted as it is."""
-    return decision == Decision.ACCEPT and not story.can_accept
+def barred(decision: str, story: Any) -> str:
+    """Say why a decision is not possible about a call's newest output; empty where it is."""
+    newest = story.newest_judged
+    return Decision(decision).barred(Kind(story.call.kind), is_parsed=newest is not None and newest.is_parsed)
 
 
 @register.filter

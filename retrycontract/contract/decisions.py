@@ -8,6 +8,9 @@ from enum import StrEnum
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.outputs import Kind
 
+NEVER_PARSED = "the output never parsed"
+NOT_OF_KIND = "the agent writes it itself"
+NO_FILE = "the output holds no whole file that compiles"
 DEFAULT_GRANT = 2  # attempts after a hint
 MAX_GRANT = 5
 
@@ -34,6 +37,14 @@ class Decision(StrEnum):
     def status(self) -> Status:
         """Give what the answer makes of the Blocked submission: its agent goes on, may try again, or stops."""
         return {CallState.ACCEPTED: Status.VALID, CallState.GUIDED: Status.RETRY}.get(self.leads_to, Status.BLOCKED)
+
+    def barred(self, kind: Kind, *, is_parsed: bool) -> str:
+        """Say why nobody can decide so about an output, for the middle of a sentence; empty where they can."""
+        if kind in self.entry.not_of:
+            return NOT_OF_KIND
+        if self.entry.keeps_output and not is_parsed:
+            return NO_FILE if kind is Kind.SOURCE_FILE else NEVER_PARSED
+        return ""
 
     def grant(self, asked: int | None = None) -> int:
         """Give how many attempts the answer grants; `asked` counts where the operator may choose."""

@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from retrycontract import ErrorCode, EscalationFormatter, Tool, ValidationError, ValueSanitizer
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.feedback.escalation import ADVICE, GENERAL, analyse, fingerprint_digest, recommend
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord
 
@@ -95,7 +97,7 @@ def test_an_empty_history_gives_a_whole_text(nothing: list[AttemptRecord] | None
     assert written.startswith("Tool 'read_file' validation failed after 3 attempts.\n\nValidation History:\n")
     assert "(no attempt was recorded)\n\nOriginal call:\n  read_file (not kept)  (sanitised)\n  id: call_9" in written
     assert "- no errors were recorded\n" in written
-    assert all(f"\n{number}. {advice}" in written for number, advice in enumerate(GENERAL, 1))
+    assert all(f"\n{number}. {advice}" in written for number, advice in enumerate(GENERAL.values(), 1))
     assert written.endswith("Please intervene or provide guidance.")
 
 
@@ -191,7 +193,10 @@ def test_the_analysis_says_whether_mistakes_came_back(history: list[AttemptRecor
             [attempt(1, ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, "", "m", keyword="tool"))],
             "Name the tool that the agent should use.",
         ),
-        ([attempt(1, ValidationError(ErrorCode.INVALID_JSON_SYNTAX, "", "m", keyword="trailing"))], GENERAL[0]),
+        (
+            [attempt(1, ValidationError(ErrorCode.INVALID_JSON_SYNTAX, "", "m", keyword="trailing"))],
+            GENERAL[Decision.HINT],
+        ),
     ],
 )
 def test_the_first_action_is_what_the_history_asks_for(history: list[AttemptRecord], first: str) -> None:
@@ -203,6 +208,22 @@ def test_the_first_action_is_what_the_history_asks_for(history: list[AttemptReco
 def test_more_than_four_actions_are_kept_when_the_history_asks_for_them() -> None:
     every = [ValidationError(code, "/a", "m", hint="did you mean 'b'?") for code in ErrorCode]
     assert len(recommend([attempt(1, *every), attempt(2, *every)])) == len(ADVICE) - 2
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("is_parsed", [True, False])
+def test_no_action_is_recommended_that_nobody_could_take(kind: Kind, is_parsed: bool) -> None:
+    """The page of the call disables what is not possible by the same rule."""
+    near = replace(missing("/a"), hint="rename 'b' to 'a' (did you mean 'a'?)")
+    said = "\n".join(recommend([], kind, is_parsed=is_parsed))
+    for decision, advice in GENERAL.items():
+        assert (advice in said) is not bool(decision.barred(kind, is_parsed=is_parsed)), decision
+    assert len(said.splitlines()) == 4
+    for history in ([], [attempt(1, near)], [attempt(1, missing())]):
+        told = recommend(history, kind, is_parsed=is_parsed)
+        assert len(told) == len(set(told)) >= 4
+        if kind is Kind.SOURCE_FILE:
+            assert not any("corrected arguments" in action for action in told)
 
 
 def test_ways_of_being_unreadable_are_different_mistakes() -> None:

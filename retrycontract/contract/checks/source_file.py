@@ -39,13 +39,18 @@ UNMARKED_CALL = SourceFault(
     FaultKind.FENCED, "this is a tool's call in the place of the file; if the file is to say so, put it in a fence"
 )
 AMONG_WORDS = SourceFault(FaultKind.FENCED, "words stand around the file")
+# What a grammar says of a file that is there; everything else is said of an answer without a file.
+OF_A_GRAMMAR = (FaultKind.SYNTAX, FaultKind.TRUNCATED, FaultKind.DEPTH)
 TOO_LONG = SourceFault(FaultKind.DEPTH, f"the file is longer than {MAX_SOURCE:,} characters")
 
 
 def check_source(
     output: str | bytes | Any, contract: CompiledTool, sanitizer: ValueSanitizer, *, finish_reason: str | None = None
 ) -> Findings:
-    """Judge a file given as text, alone or in a fenced block; `parsed` is its source. Never raises on the output."""
+    """Judge a file given as text, alone or in a fenced block; never raises on the output.
+
+    `parsed` is its source, also where only a grammar refuses it: a grammar may not know what is right.
+    """
     language = declared_language(contract.tool.name, contract.tool.input_schema)
     if not isinstance(output, str | bytes):
         code = ErrorCode.TYPE_MISMATCH
@@ -60,8 +65,13 @@ def check_source(
     if was_cut_off(finish_reason):
         faults = (*faults, CUT_OFF)
     found = [source_error(fault, source, language, sanitizer) for fault in faults]
-    if any(blocks(error) for error in found):
-        return Findings(in_order(found))
+    blocking = [fault for fault in faults if not fault.is_warning]
+    if blocking:
+        # A person may know better than a grammar. What a length limit cut is no whole file to anybody.
+        may_be_right = not language.has_own_parser and not any(
+            fault.kind not in OF_A_GRAMMAR or fault in (CUT_OFF, OPEN_FENCE) for fault in blocking
+        )
+        return Findings(in_order(found), parsed=source if may_be_right else None, is_parsed=may_be_right)
     found.extend(violations(contract.schema, source, strict=contract.tool.strict, sanitizer=sanitizer))
     if any(blocks(error) for error in found):
         return Findings(in_order(found), parsed=source, is_parsed=True)

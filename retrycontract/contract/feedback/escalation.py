@@ -15,8 +15,10 @@ from datetime import UTC, datetime, timedelta
 
 from retrycontract.contract import pointers
 from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError, whole_errors
 from retrycontract.contract.feedback.feedback_text import shown_name, shown_pointer
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.previews import elide_middle, fit, visible
 from retrycontract.contract.tracker import AttemptRecord
 
@@ -48,12 +50,15 @@ class EscalationFormatter:
         original_call: str | None = None,
         now: datetime | None = None,
         held_attempt: int | None = None,
+        kind: Kind = Kind.TOOL_CALL,
+        is_parsed: bool = True,
     ) -> str:
         """Write the history, the original call (a sanitised preview), an analysis and at least four actions.
 
         An entry of the history that is a text is told as it is. Without `now` the history shows absolute times. An
         empty history gives a valid text; what goes beyond `max_attempts` was tried while Blocked. `held_attempt` is
-        the one that is valid and held all the same until a person has answered.
+        the one that is valid and held all the same until a person has answered. `kind` is that of the output, and
+        `is_parsed` tells whether its newest attempt could be read: what is not possible is not recommended.
         """
         history = [
             replace(entry, errors=tuple(whole_errors(entry.errors)))
@@ -75,7 +80,7 @@ class EscalationFormatter:
         lines += [f"  id: {shown_name(tool_call_id)}"] if tool_call_id else []
         lines += ["", "Analysis:", *(f"- {line}" for line in analyse(history))]
         lines += ["", "Recommended Actions:"]
-        actions = recommend(history) if held_attempt is None else [LET_GO, *GENERAL]
+        actions = recommend(history, kind, is_parsed=is_parsed) if held_attempt is None else [LET_GO, *possible(kind)]
         lines += [f"{number}. {action}" for number, action in enumerate(actions, 1)]
         lines += ["", STUCK if held_attempt is None else HELD]
         return "\n".join(lines)
@@ -129,10 +134,18 @@ def analyse(history: Sequence[AttemptRecord]) -> list[str]:
     return [first, second]
 
 
-def recommend(history: Sequence[AttemptRecord]) -> list[str]:
-    """List at least four actions, those that the history asks for first."""
-    chosen = [advice for applies, advice in ADVICE if applies(history)]
-    return (chosen + [advice for advice in GENERAL if advice not in chosen])[: max(MIN_ACTIONS, len(chosen))]
+def recommend(history: Sequence[AttemptRecord], kind: Kind = Kind.TOOL_CALL, *, is_parsed: bool = True) -> list[str]:
+    """List at least four actions, those that the history asks for first; none that a person could not take."""
+    barred = Decision.CORRECTED.barred(kind, is_parsed=is_parsed)
+    chosen = [advice for applies, advice in ADVICE if applies(history) and not (barred and applies is _suggested)]
+    general = possible(kind, is_parsed=is_parsed)
+    return (chosen + [advice for advice in general if advice not in chosen])[: max(MIN_ACTIONS, len(chosen))]
+
+
+def possible(kind: Kind, *, is_parsed: bool = True) -> list[str]:
+    """List what can always be done about an output of a kind."""
+    told = [advice for decision, advice in GENERAL.items() if not decision.barred(kind, is_parsed=is_parsed)]
+    return told + list(OF_FILES if kind is Kind.SOURCE_FILE else OF_TEXT)[: len(GENERAL) - len(told)]
 
 
 def _history_line(record: AttemptRecord, now: datetime | None) -> str:
@@ -197,12 +210,18 @@ ADVICE: tuple[tuple[Applies, str], ...] = (
     (_has(ErrorCode.PATTERN_MISMATCH), "Check whether the pattern is stricter than it needs to be."),
     (_has(ErrorCode.OBJECT_SCHEMA_VIOLATION, "tool"), "Name the tool that the agent should use."),
 )
-GENERAL = (
-    "Give a hint and grant further attempts.",
-    "Send corrected arguments, which are checked before they reach the agent.",
-    "Accept the output as it is, if what it failed is too strict for it.",
-    "Reject the call, if the agent should stop or use another tool.",
+GENERAL = {
+    Decision.HINT: "Give a hint and grant further attempts.",
+    Decision.CORRECTED: "Send corrected arguments, which are checked before they reach the agent.",
+    Decision.ACCEPT: "Accept the output as it is, if what it failed is too strict for it.",
+    Decision.REJECT: "Reject the call, if the agent should stop or use another tool.",
+}
+# What takes the place of decisions that are not possible.
+OF_FILES = (
+    "Write out in the hint what must stand in the line that is named.",
+    "Check whether the tool names the language that the file is written in.",
 )
+OF_TEXT = ("Show in a hint how the output reads as valid JSON.",)
 
 
 MAX_GROUPS = 10  # groups of alike calls that are written out; the rest is counted

@@ -50,6 +50,11 @@ class Language(StrEnum):
         return SPELLINGS[self].names
 
     @property
+    def has_own_parser(self) -> bool:
+        """Tell whether the language's own parser judges its files; a grammar knows less than that does."""
+        return self in OWN_PARSERS
+
+    @property
     def takes_prose(self) -> bool:
         """Tell whether plain words, too, may be a file of this language."""
         return self in TAKES_PROSE
@@ -104,6 +109,10 @@ TAKES_PROSE = frozenset(
         Language.YAML, Language.BASH, Language.HTML, Language.SQL, Language.RUBY, Language.MARKDOWN, Language.TEXT,
     }
 )  # fmt: skip
+# Their files are read by what reads them when they are used; nobody wrote another language by a grammar of ours.
+OWN_PARSERS = frozenset(
+    {Language.PYTHON, Language.JSON, Language.TOML, Language.YAML, Language.MARKDOWN, Language.TEXT}
+)
 # Files whose names have no ending that tells.
 WHOLE_NAMES = {
     "dockerfile": Language.DOCKERFILE, "containerfile": Language.DOCKERFILE, "gemfile": Language.RUBY,

@@ -115,8 +115,8 @@ def draft_guidance(
         raise RefusedAnswerError("Write what the agent should read.")
     if decision.entry.takes_arguments:
         answer = _corrected(call, base, answer, arguments)
-    elif decision.entry.keeps_output and not base.is_parsed:
-        raise RefusedAnswerError("The output never parsed, so it cannot be accepted as it is.")
+    elif decision.entry.keeps_output and (reason := decision.barred(Kind(call.kind), is_parsed=base.is_parsed)):
+        raise RefusedAnswerError(f"{reason[0].upper()}{reason[1:]}, so it cannot be accepted as it is.")
     rendered = render_guidance(
         answer, kind=Kind(call.kind), tool_name=call.tool_name, budget=call.budget, base_attempt=base.number
     )

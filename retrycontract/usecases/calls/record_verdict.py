@@ -204,6 +204,8 @@ def _summary(call: Call, history: list[Attempt], *, now: datetime, held_attempt:
         original_call=sanitizer().preview(history[0].output) if history else None,
         now=now,
         held_attempt=held_attempt,
+        kind=Kind(call.kind),
+        is_parsed=not history or history[-1].is_parsed,
     )
 
 
