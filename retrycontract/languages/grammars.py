@@ -11,6 +11,8 @@ from typing import Any
 
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.source_code import Language, SourceFault, placeholder
+from retrycontract.languages.certainty import certain_slips
+from retrycontract.languages.dialects import rewritten
 
 ENGINE = "tree_sitter"
 OPENERS, CLOSERS = frozenset("([{"), frozenset(")]}")
@@ -45,6 +47,14 @@ GRAMMARS: dict[Language, Grammar] = {
 # Browsers end elements by themselves, and each database has a SQL of its own: what these grammars do not know may be
 # right all the same, so they only warn, unless the file ends in the middle of something.
 LENIENT = frozenset({Language.HTML, Language.SQL})
+# Where a string may go over lines whatever its quotes
+LONG_STRINGS = frozenset(
+    {Language.RUST, Language.RUBY, Language.BASH, Language.HTML, Language.SQL, Language.DOCKERFILE}
+)
+# Any name of C may be a macro, and CSS skips what it does not know: an error is what neither explains.
+UNSURE = frozenset({Language.C, Language.CSS})
+CUT_OFF = "the file was cut off: "
+UNKNOWN = "not known to the grammar of its language"
 # What a statement is made of that does nothing: words that happen to parse are names.
 NAMES = frozenset(
     {
@@ -82,17 +92,37 @@ def parse(language: Language, source: str) -> Iterator[SourceFault]:
         elif language is not Language.BASH and all(each.type in NAMES for node in said for each in _named(node)):
             yield placeholder("names")
         return
-    node = min(_faulty(root), key=lambda found: (found.start_byte, not found.is_missing))
+    faulty = list(_faulty(root))
+    if (other := rewritten(language, text)) != text:
+        # The grammar may know the same in other words; where both are wrong, that with less of it is told.
+        again = _parser(language).parse(other).root_node
+        if not again.has_error:
+            return
+        faulty = min(list(_faulty(again)), faulty, key=len)
+    if language in UNSURE:
+        certain = certain_slips(language, text, [(node.start_byte, node.end_byte) for node in faulty])
+        if slip := min(certain, key=lambda one: one[2], default=None):
+            kind, reason, (start, _) = slip
+            yield SourceFault(kind, f"{CUT_OFF if kind is FaultKind.TRUNCATED else ''}{reason}", *_place(start, text))
+            return
+    node = min(faulty, key=lambda found: (found.start_byte, not found.is_missing))
     end = len(text.rstrip())
-    is_open = node.start_byte >= end if node.is_missing else node.end_byte >= end and _is_open(node)
+    is_open = (
+        node.start_byte >= end
+        if node.is_missing
+        else node.end_byte >= end and _is_open(node, text[:end], has_long_strings=language in LONG_STRINGS)
+    )
     reason = f"missing {node.type[:PLAIN_WORDS]!r}" if node.is_missing else "syntax error"
     if is_open:
-        fault = SourceFault(FaultKind.TRUNCATED, f"the file was cut off: {reason}", *_place(node, text))
+        fault = SourceFault(FaultKind.TRUNCATED, f"{CUT_OFF}{reason}", *_place(node.start_byte, text))
     else:
-        fault = SourceFault(FaultKind.SYNTAX, reason, *_place(node, text))
+        fault = SourceFault(FaultKind.SYNTAX, reason, *_place(node.start_byte, text))
     # Browsers supply an implicit end tag by themselves.
     is_cut = is_open and "implicit" not in node.type
-    yield replace(fault, is_warning=True) if language in LENIENT and not is_cut else fault
+    if language in UNSURE:
+        yield SourceFault(FaultKind.SYNTAX, UNKNOWN, fault.line, fault.column, is_warning=True)
+    else:
+        yield replace(fault, is_warning=True) if language in LENIENT and not is_cut else fault
 
 
 def _named(node: Any) -> Iterator[Any]:
@@ -123,21 +153,26 @@ def _faulty(root: Any) -> Iterator[Any]:
         yield root
 
 
-def _is_open(node: Any) -> bool:
-    """Tell whether a faulty node opens more brackets than it closes, or begins with a quote."""
+def _is_open(node: Any, text: bytes, *, has_long_strings: bool) -> bool:
+    """Tell whether a faulty node that reaches the file's end opens more brackets than it closes, or begins a string."""
     kinds, pending = [], [node]
+    quote = None
     while pending:
         current = pending.pop()
         if current.child_count:
             pending.extend(reversed(current.children))
-        else:
-            kinds.append(current.type)
+            continue
+        kinds.append(current.type)
+        if current.type in ('"', "'") and not has_long_strings:
+            # A string that its own line should end is left open there, however far the grammar goes on.
+            if quote is None and b"\n" in text[current.start_byte :].split(current.type.encode(), 2)[1]:
+                return False
+            quote = None if quote else current.type
     balance = sum(kind in OPENERS or kind == "${" for kind in kinds) - sum(kind in CLOSERS for kind in kinds)
-    return balance > 0 or bool(kinds and kinds[0] in STRINGS)
+    return balance > 0 or quote is not None or bool(kinds and kinds[0] in STRINGS)
 
 
-def _place(node: Any, text: bytes) -> tuple[int, int]:
-    row, column = node.start_point
-    # tree-sitter counts columns in bytes; ours are in characters.
-    line = text[node.start_byte - column : node.start_byte]
-    return row + 1, len(line.decode("utf-8", "replace")) + 1
+def _place(start: int, text: bytes) -> tuple[int, int]:
+    """Give the line and the column, in characters, of a byte of the file as it was sent."""
+    before = text[:start]
+    return before.count(b"\n") + 1, len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
