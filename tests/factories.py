@@ -14,6 +14,7 @@ from dashboard.navigation import Role, give_role
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.schemas.telling_costs import SECOND
 from retrycontract.store.models import Agent, Attempt, Call, Guidance, Tool
+from retrycontract.usecases.answers.deliver_answer import mark_delivered
 from retrycontract.usecases.answers.give_guidance import give_guidance
 from retrycontract.usecases.calls.continue_call import NewAttempt
 from retrycontract.usecases.calls.submit_attempt import submit_attempt
@@ -111,8 +112,12 @@ def answer(
     *,
     text: str = "Use eu-west-1.",
     at: datetime | None = None,
+    is_read: bool = False,
     **more: Any,
 ) -> Guidance:
-    """Answer the open escalation of a call."""
+    """Answer the open escalation of a call, and if `is_read` hand the answer to its agent."""
     escalation = call.escalations.open().get()
-    return give_guidance(escalation, operator, decision, now=at or timezone.now(), text=text, **more)
+    given = give_guidance(escalation, operator, decision, now=at or timezone.now(), text=text, **more)
+    if is_read:
+        mark_delivered(given, now=at or timezone.now())
+    return given

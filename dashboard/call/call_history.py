@@ -28,6 +28,7 @@ from retrycontract.store.models import (
     HeldAnswer,
     StandingHint,
 )
+from retrycontract.usecases.answers.deliver_answer import told_text
 from retrycontract.usecases.answers.give_guidance import check_correction, redacted_places
 from retrycontract.usecases.answers.reuse_answers import proposed_arguments
 
@@ -177,6 +178,11 @@ class CallHistory:
         return next((given for given in self.guidance if given.escalation.public_id == escalation_id), None)
 
     @property
+    def told(self) -> str:
+        """Give the newest guidance as its agent reads it."""
+        return told_text(self.answer) if self.answer else ""
+
+    @property
     def attempts_after_answer(self) -> list[AttemptEntry]:
         """Give what the agent tried after the newest guidance, oldest first."""
         if self.answer is None:
@@ -267,12 +273,13 @@ class CallHistory:
 def read_story(call: Call, *, whole: str = "") -> CallHistory:
     """Read what the page of a call shows; `whole` names what is shown to its end."""
     held = list(HeldAnswer.objects.select_related("operator", "escalation", "call").filter(call=call))
+    given = call.guidance.select_related("operator", "escalation", "base").order_by("-pk")
     return CallHistory(
         call,
         tuple(
             call.attempts.select_related("standing_hint__owner").order_by("-number").defer("sealed")[:SHOWN_ATTEMPTS]
         ),
-        tuple(call.guidance.select_related("operator", "escalation").order_by("-pk")),
+        tuple(without_long_values(given, "base", but=("text", "rendered", "arguments", "patch"))),
         tuple(call.escalations.order_by("-round")),
         tuple(call.events.filter(name="call.expired").order_by("pk").values_list("at", flat=True)),
         _waiting(held),

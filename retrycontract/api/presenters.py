@@ -18,6 +18,7 @@ from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.outputs import Kind
 from retrycontract.store.models import Attempt, Call, Guidance
 from retrycontract.store.sizes import first_within
+from retrycontract.usecases.answers.deliver_answer import told_text
 from retrycontract.usecases.calls.repeat_request import safe_query
 
 PREFIX = "/api/v1"
@@ -145,7 +146,7 @@ def guidance(given: Guidance) -> schemas.GuidanceOut:
         schemas.GuidanceOut,
         given,
         decision=Decision(given.decision),
-        text=given.rendered,
+        text=told_text(given),
         operator_text=given.text,
         base=schemas.BaseOut(attempt=base.number, hash=base.output_hash) if base else None,
         next_attempt=given.call.attempts_made + 1,

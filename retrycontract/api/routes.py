@@ -42,7 +42,7 @@ from retrycontract.front.wsgi import Response
 from retrycontract.store.models import Attempt, Call, Guidance
 from retrycontract.store.models.attempts import NEWEST, NUMBERED
 from retrycontract.store.models.calls import CALL_OF_AGENT
-from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
+from retrycontract.usecases.answers.deliver_answer import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.continue_call import NewAttempt
 from retrycontract.usecases.calls.read_agent_responses import UnknownCursorError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from retrycontract.contract.configuration import Mode
 
@@ -95,10 +96,27 @@ class Move:
     opens_escalation: bool = False
     closes_escalation: bool = False
     is_held: bool = False
+    renews_grant: bool = False
 
 
-def judge(state: CallState, budget: Budget, *, valid: bool, mode: Mode = "enforce", hold: bool = False) -> Move:
-    """Decide the move of a call in `state` whose attempt was just judged; `budget` includes that attempt."""
+# A person has answered, and would be asked again for what nobody has read. "Blocked" is what sends an agent to the
+# answer, for which it does not have to wait.
+RENEWAL: Final = Move(CallState.GUIDED, Status.BLOCKED, renews_grant=True)
+
+
+def judge(
+    state: CallState,
+    budget: Budget,
+    *,
+    valid: bool,
+    mode: Mode = "enforce",
+    hold: bool = False,
+    is_unread: bool = False,
+) -> Move:
+    """Decide the move of a call in `state` whose attempt was just judged; `budget` includes that attempt.
+
+    `is_unread` tells that its agent has not read the answer that granted the budget.
+    """
     if valid:
         if state is CallState.BLOCKED and hold:
             return Move(CallState.BLOCKED, Status.BLOCKED, is_held=True)
@@ -108,19 +126,23 @@ def judge(state: CallState, budget: Budget, *, valid: bool, mode: Mode = "enforc
         return Move(CallState.OBSERVED, Status.VALID, closes_escalation=state is CallState.BLOCKED)
     if state is CallState.BLOCKED:
         return Move(CallState.BLOCKED, Status.BLOCKED)
+    if state is CallState.GUIDED and budget.is_used_up and is_unread:
+        return RENEWAL
     if budget.is_used_up:
         return Move(CallState.BLOCKED, Status.BLOCKED, opens_escalation=True)
     return Move(CallState.GUIDED if state is CallState.GUIDED else CallState.RETRYING, Status.RETRY)
 
 
-def move_unasked(state: CallState, budget: Budget, *, gives_up: bool) -> Move:
+def move_unasked(state: CallState, budget: Budget, *, gives_up: bool, is_unread: bool = False) -> Move:
     """Decide the move of a call for which the model could not be asked; that try counts in `budget`.
 
     Whose last try ends so is over, whatever was wrong before: a person cannot bring a provider back. With `gives_up`
-    the agent will not try again.
+    the agent will not try again. `is_unread` is that of `judge`.
     """
     if state is CallState.BLOCKED:
         return Move(CallState.BLOCKED, Status.BLOCKED)
+    if state is CallState.GUIDED and budget.is_used_up and is_unread and not gives_up:
+        return RENEWAL
     if gives_up or budget.is_used_up:
         return Move(CallState.UNAVAILABLE, Status.UNAVAILABLE)
     return Move(CallState.GUIDED if state is CallState.GUIDED else CallState.RETRYING, Status.RETRY)

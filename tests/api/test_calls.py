@@ -252,7 +252,7 @@ def test_every_decision_reaches_the_agent(door: Door, decision: Decision, state:
 
 def test_guidance_that_failed_is_not_offered_again(door: Door) -> None:
     call = block(door)
-    answer(call, make_user(), Decision.HINT, grant=1)
+    answer(call, make_user(), Decision.HINT, grant=1, is_read=True)
     door.submit(WRONG, call_id=call.public_id)
     assert door.get(f"/calls/{call.public_id}/wait").status == 202
     assert door.get(f"/calls/{call.public_id}/guidance").code == "no-guidance"
@@ -260,7 +260,7 @@ def test_guidance_that_failed_is_not_offered_again(door: Door) -> None:
 
 def test_an_expired_call_is_no_persons_no_and_a_late_answer_is_offered(door: Door) -> None:
     call = block(door)
-    answer(call, make_user(), Decision.HINT, grant=1)
+    answer(call, make_user(), Decision.HINT, grant=1, is_read=True)
     door.submit(WRONG, call_id=call.public_id)
     expire_overdue(now=timezone.now() + timedelta(days=8))
     reply = door.get(f"/calls/{call.public_id}/wait")
@@ -288,7 +288,7 @@ def test_who_waits_is_told_that_nobody_answered_in_time(door: Door) -> None:
 def test_a_rejection_by_policy_is_told_as_such_and_offers_no_earlier_guidance(door: Door) -> None:
     call = block(door)
     door.put("/tools/deploy", {"input_schema": DEPLOY, "on_expiry": "reject"})
-    answer(call, make_user(), Decision.HINT, grant=1)
+    answer(call, make_user(), Decision.HINT, grant=1, is_read=True)
     door.submit(WRONG, call_id=call.public_id)
     expire_overdue(now=timezone.now() + timedelta(days=8))
     reply = door.get(f"/calls/{call.public_id}/wait")

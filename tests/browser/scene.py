@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call
-from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
+from retrycontract.usecases.answers.deliver_answer import acknowledge_guidance, mark_delivered
 from tests.factories import answer, make_agent, make_call, make_tool, make_user, submit
 
 FLIGHT: dict[str, Any] = {

@@ -23,7 +23,8 @@ from retrycontract.store.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, give_guidance, mark_delivered
+from retrycontract.usecases.answers.deliver_answer import acknowledge_guidance, mark_delivered
+from retrycontract.usecases.answers.give_guidance import give_guidance
 from retrycontract.usecases.answers.reuse_answers import save_reply, set_hint_from
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import expire_overdue
@@ -96,10 +97,10 @@ def make_states(mia: User, now: datetime) -> dict[str, Call]:
                                  (800, "The region is eu-west-1, and replicas is a number.", RIGHT),
                                  (700, "Look at the schema again, please.", WRONG)):  # fmt: skip
         earlier = blocked(minutes)
-        answer(earlier, mia, text=text, at=ago(minutes - 4))
+        answer(earlier, mia, text=text, at=ago(minutes - 4), is_read=True)
         submit(agent, tried, tool="deploy_service", call=earlier, at=ago(minutes - 5))
     corrected = blocked(600)
-    answer(corrected, mia, Decision.CORRECTED, text="", arguments=masked(corrected), at=ago(598))
+    answer(corrected, mia, Decision.CORRECTED, text="", arguments=masked(corrected), at=ago(598), is_read=True)
     submit(agent, RIGHT, tool="deploy_service", call=corrected, at=ago(597))
     save_reply(mia, "Regions", "Regions are eu-west-1, eu-central-1 and us-east-1.", now=now, position=1)
     save_reply(mia, "Ask again", "Ask the user instead of guessing.", now=now, position=2)

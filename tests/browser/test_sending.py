@@ -163,7 +163,7 @@ def test_a_draft_for_what_needs_no_answer_any_more_is_shown_to_be_copied_until_i
     if became == "cancelled":
         cancel_call(call, now=timezone.now())
     else:
-        answer(call, make_user("leo"), text="Use us-east-1.", grant=1)
+        answer(call, make_user("leo"), text="Use us-east-1.", grant=1, is_read=True)
     if became == "asked again":
         submit(call.agent, WRONG, call=call)
     site.open(call)

@@ -137,6 +137,16 @@ def test_an_agent_that_was_restarted_asks_what_was_answered_meanwhile(
         assert restarted.submit("open_file", "t4", arguments, call_id=found.call_id).status == "valid"
 
 
+def test_an_agent_that_was_restarted_and_asks_nothing_is_given_the_answer(
+    client: Any, desk: Desk, service: Service, key: str, flavour: str
+) -> None:
+    call = blocked(client, session="conversation-7f3a91c2")
+    desk.answer(call.call_id, decision="corrected", arguments=json.dumps(RIGHT))
+    with opened(flavour, service.url, key) as restarted:
+        done = restarted.settle("open_file", "t4", WRONG, session_id="conversation-7f3a91c2", timeout=60)
+    assert (done.call_id, done.status, done.arguments) == (call.call_id, "valid", RIGHT)
+
+
 def test_what_a_person_accepts_is_given_back_and_what_they_reject_is_not(client: Any, desk: Desk) -> None:
     accepted = answered(desk, client, blocked(client), decision="accept", text="Fine.")
     assert (accepted.state, accepted.arguments) == ("accepted", WRONG)

@@ -105,6 +105,27 @@ FIRST, SECOND, LAST = Budget(1, 3), Budget(2, 3), Budget(3, 3)
             id="last-granted-attempt-fails",
         ),
         pytest.param(
+            "guided",
+            Budget(4, 5),
+            {"is_unread": True},
+            Move(CallState.GUIDED, Status.RETRY),
+            id="unread-and-not-used-up",
+        ),
+        pytest.param(
+            "guided",
+            Budget(5, 5),
+            {"is_unread": True},
+            Move(CallState.GUIDED, Status.BLOCKED, renews_grant=True),
+            id="what-nobody-has-read-is-not-used-up",
+        ),
+        pytest.param(
+            "guided",
+            Budget(5, 5),
+            {"is_unread": True, "mode": "observe"},
+            Move(CallState.OBSERVED, Status.VALID),
+            id="observed-while-the-answer-was-unread",
+        ),
+        pytest.param(
             "pending", LAST, {"mode": "observe"}, Move(CallState.OBSERVED, Status.VALID), id="observe-never-blocks"
         ),
         pytest.param(
@@ -129,8 +150,9 @@ def test_a_judged_attempt_moves_its_call(state: str, budget: Budget, options: di
 
 @pytest.mark.parametrize("state", [state for state in CallState if not state.has_ended])
 def test_no_verdict_is_an_illegal_move(state: CallState) -> None:
-    for made, valid, mode, hold in product((1, 3, 4), (True, False), ("observe", "enforce"), (True, False)):
-        moved = judge(state, Budget(made, 3), valid=valid, mode=mode, hold=hold)  # type: ignore[arg-type]
+    either = (True, False)
+    for made, valid, mode, hold, is_unread in product((1, 3, 4), either, ("observe", "enforce"), either, either):
+        moved = judge(state, Budget(made, 3), valid=valid, mode=mode, hold=hold, is_unread=is_unread)  # type: ignore[arg-type]
         assert moved.state is state or moved.state in LEGAL_MOVES[state]
         assert not (moved.opens_escalation and moved.closes_escalation)
         assert mode == "enforce" or moved.status is Status.VALID or moved.is_held
@@ -183,3 +205,11 @@ def test_an_answer_grants_attempts_and_moves_the_call(
 )
 def test_a_model_that_cannot_be_asked_blocks_nothing(state: str, budget: Budget, gives_up: bool, move: Move) -> None:
     assert move_unasked(CallState(state), budget, gives_up=gives_up) == move
+
+
+@pytest.mark.parametrize("state", [state for state in CallState if not state.has_ended])
+@pytest.mark.parametrize("gives_up", [True, False])
+def test_a_model_that_cannot_be_asked_uses_up_no_answer_that_nobody_has_read(state: CallState, gives_up: bool) -> None:
+    moved = move_unasked(state, LAST, gives_up=gives_up, is_unread=True)
+    assert moved.renews_grant is (state is CallState.GUIDED and not gives_up)
+    assert moved.state is state or moved.state in LEGAL_MOVES[state]

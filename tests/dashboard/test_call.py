@@ -17,7 +17,7 @@ from django.utils import timezone
 from dashboard.shared.mistakes import by_pattern
 from dashboard.templatetags.desk import pointer
 from retrycontract.store.models import Tool
-from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
+from retrycontract.usecases.answers.deliver_answer import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.calls.sweep import expire_overdue
 from tests.dashboard.conftest import HTMX, logged_in, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
@@ -174,7 +174,7 @@ def test_the_next_blocked_call_is_one_click_away(desk: Client, viewer: Client, m
 
 def test_a_call_that_is_blocked_again_can_be_answered_again(desk: Client, mia: User) -> None:
     call = make_blocked()
-    answer(call, mia, grant=1)
+    answer(call, mia, grant=1, is_read=True)
     submit(make_agent(), WRONG, call=call)
     page = read(desk, call)
     assert "Send answer" in page
@@ -193,7 +193,7 @@ def test_an_expired_call_takes_a_late_answer(desk: Client) -> None:
 
 def test_what_a_policy_rejected_is_no_persons_no_and_takes_no_answer(desk: Client, mia: User) -> None:
     first, second = make_blocked(), make_blocked()
-    answer(second, mia, grant=1)
+    answer(second, mia, grant=1, is_read=True)
     submit(make_agent(), WRONG, call=second)
     Tool.objects.update(on_expiry="reject")
     assert expire_overdue(now=timezone.now() + timedelta(days=30)) == 2

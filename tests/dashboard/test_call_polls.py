@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from retrycontract.contract.decisions import Decision
-from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
+from retrycontract.usecases.answers.deliver_answer import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from tests.dashboard.conftest import HTMX, text_of
 from tests.factories import WRONG, answer, make_agent, make_blocked, make_user, submit
@@ -67,7 +67,7 @@ def test_a_poll_tells_the_one_who_types_that_the_call_ended_or_asks_anew(desk: C
     ended, again = make_blocked(), make_blocked()
     lives = [poll_address(desk.get(address(call)).content.decode()) for call in (ended, again)]
     cancel_call(ended, now=timezone.now())
-    answer(again, make_user("noah"), grant=1)
+    answer(again, make_user("noah"), grant=1, is_read=True)
     submit(make_agent(), WRONG, call=again)
     assert "needs no answer any more: it is cancelled" in text_of(desk.get(lives[0], headers=HTMX))
     assert "The agent has failed again and asks again." in text_of(desk.get(lives[1], headers=HTMX))
@@ -80,3 +80,14 @@ def test_a_viewer_follows_without_a_form(viewer: Client) -> None:
     response = viewer.get(live, headers=HTMX)
     assert "Rejected by noah" in text_of(response)
     assert "answer-notice" not in response.content.decode()
+
+
+def test_an_answer_that_was_not_fetched_is_whole_and_read_with_the_attempts_that_are_left(
+    desk: Client, mia: User
+) -> None:
+    call = make_blocked()
+    answer(call, mia, grant=1)
+    submit(make_agent(), WRONG, call=call)
+    page = text_of(desk.get(address(call)))
+    assert "The agent tried again without it. What that uses up is granted anew, three times at most." in page
+    assert "call the tool again: this is attempt 5/5." in page.partition("What the model reads")[2]

@@ -20,7 +20,7 @@ from retrycontract.store.history import (
     unguard_history,
 )
 from retrycontract.store.models import Attempt, Call, Event, Guidance, GuidanceVersion
-from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
+from retrycontract.usecases.answers.deliver_answer import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.calls.sweep import forget_calls
 from tests.factories import answer, make_blocked, make_user
 

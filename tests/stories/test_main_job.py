@@ -165,6 +165,7 @@ def test_a_blocked_call_that_the_agent_corrects_itself_needs_no_answer(agent: Ag
 def test_guidance_that_did_not_help_blocks_the_call_again(agent: AgentClient, desk: Desk) -> None:
     call_id = blocked(agent)
     desk.answer(call_id, text="Try again.", grant="1")
+    assert agent.send("GET", f"/calls/{call_id}/guidance").body["operator_text"] == "Try again."
     again = agent.submit("open_file", "call_4", WRONG, call_id=call_id)
     assert (again["status"], again["state"]) == ("blocked", "blocked")
     assert "(attempt 4/4)" in again["tool_result"]["content"]

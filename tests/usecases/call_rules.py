@@ -9,7 +9,7 @@ from typing import Any
 from django.db import connection
 
 from retrycontract.store.models import Attempt, Call, Escalation, Event, Guidance, HeldAnswer, Rollup
-from tests.usecases.expected_calls import ENDS, Expected
+from tests.usecases.expected_calls import ENDS, MOST_RENEWALS, Expected
 
 MEASURES = ("judged", "valid", "escalation", "guidance", "tried", "worked", "api_error", "outcome")
 # What is written once: the call of each row, its key, and all of it that may not change.
@@ -59,12 +59,17 @@ def replay_trails(expected: Mapping[int, Expected]) -> None:
     states = dict(Call.objects.values_list("pk", "state"))
     assert trails.keys() == states.keys(), "a call without a trail, or a trail without a call"
     for key, events in trails.items():
-        state, budget, is_asked, came, judged = "", expected[key].first_budget, False, 0, 0
+        state, budget, is_asked, came, judged, renewals = "", expected[key].first_budget, False, 0, 0, 0
         for name, source, target, made, data in events:
             assert source in ("", state) or not state, f"{name} moves from {source}, not from {state}"
             state, number = target, data.get("attempt", 0)
             assert number <= came + 1, "a number is left out"
             came = max(came, number)
+            if "granted" in data:  # by an answer, or once more since nobody has read it
+                renewals = 0 if name == "guidance.given" else renewals + 1
+                assert not renewals or source == target == "guided", "a grant began anew where nothing was granted"
+                assert renewals <= MOST_RENEWALS, "a grant began anew without end"
+                budget = (number or made) + data["granted"]
             if name in ("attempt.judged", "attempt.dead"):
                 assert number > judged, "an attempt was judged twice, or out of order"
                 judged, goes_on = number, target in ("retrying", "pending", "guided")
@@ -72,7 +77,6 @@ def replay_trails(expected: Mapping[int, Expected]) -> None:
                 assert not (goes_on and is_asked), "Blocked no more, though nobody answered"
             assert not (name == "escalation.opened" and is_asked), "a person was asked twice"
             is_asked = (is_asked or name == "escalation.opened") and name != "guidance.given"
-            budget = made + data["granted"] if name == "guidance.given" else budget
         assert state == states[key], f"the trail ends at {state}, its call is {states[key]}"
 
 

@@ -13,6 +13,7 @@ from tests.factories import DEPLOY, RIGHT, WRONG
 from tests.usecases.conftest import NOON
 
 LEASE, CLAIM, WAITS = timedelta(seconds=30), timedelta(minutes=5), timedelta(days=7)
+MOST_RENEWALS = 3  # of one grant
 DEATHS = 3  # over one attempt, before it is given up
 WIDER = copy.deepcopy(DEPLOY)
 WIDER["properties"]["region"]["enum"].append(WRONG["region"])
@@ -87,6 +88,9 @@ class Expected:
     updated_at: datetime = NOON
     blocked_at: datetime = NOON
     untried: tuple[str, datetime] | None = None  # the answer that no attempt has followed
+    grant: int = 0  # of the newest answer
+    read_at: datetime | None = None  # when its agent had it first
+    renewals: int = 0  # of that grant, by attempts made without it
     held: Held | None = None
     claim: tuple[int, datetime] | None = None
     snoozed: datetime = NOON
@@ -112,6 +116,19 @@ class Expected:
         is_claimed = self.claim is not None and self.claim[1] > now
         return self.state == "blocked" and self.held is None and not is_claimed and self.snoozed <= now
 
+    def hear(self, now: datetime) -> None:
+        """Read the newest answer."""
+        self.read_at = self.read_at or now
+
+    def _renew(self, number: int, at: datetime) -> bool:
+        """Grant anew what an attempt used up that was made without the answer, a few times."""
+        is_unread = self.read_at is None or self.read_at > at
+        if self.state != "guided" or not is_unread or self.renewals == MOST_RENEWALS:
+            return False
+        self.told[number] = "blocked"
+        self.allowed, self.renewals = number + self.grant, self.renewals + 1
+        return True
+
     def take(self, output: str, name: str, tool: Registered | None, now: datetime, *, waits: bool) -> None:
         """Take an attempt in; a call of a tool that nobody had registered takes over the one that is named next."""
         self.made += 1
@@ -132,6 +149,8 @@ class Expected:
         self.counts["api_error", "HTTP 429"] += 1
         if self.state == "blocked":
             self.told[self.made] = "blocked"
+        elif not gives_up and self.made >= self.allowed and self._renew(self.made, now):
+            pass
         elif gives_up or self.made >= self.allowed:
             self.told[self.made] = "unavailable"
             self.end("unavailable", now)
@@ -175,6 +194,8 @@ class Expected:
             self.end("observed", now)
         elif source == "blocked":
             self.told[one.number] = "blocked"
+        elif one.number >= self.allowed and self._renew(one.number, one.at):
+            pass
         elif one.number >= self.allowed:
             self.told[one.number] = "blocked"
             self.state, self.blocked_at, self.rounds = "blocked", now, self.rounds + 1
@@ -186,7 +207,8 @@ class Expected:
 
     def answer(self, decision: str, grant: int, now: datetime) -> None:
         """Answer as a person does: what is granted comes on top of what was tried meanwhile."""
-        self.allowed = self.made + (grant if grant and decision == "hint" else GRANTS[decision])
+        self.grant = grant if grant and decision == "hint" else GRANTS[decision]
+        self.allowed, self.read_at, self.renewals = self.made + self.grant, None, 0
         self.counts["guidance", decision] += 1
         self.answers += 1
         self.updated_at = now

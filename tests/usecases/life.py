@@ -17,15 +17,20 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.matching import AmbiguousCallError
-from retrycontract.store.models import Agent, Attempt, Call, Escalation, Guidance, HeldAnswer, Rollup, ToolVersion
-from retrycontract.store.models.escalations import free_calls
-from retrycontract.usecases.answers.give_guidance import (
-    AlreadyAnsweredError,
-    RefusedAnswerError,
-    acknowledge_guidance,
-    give_guidance,
-    mark_delivered,
+from retrycontract.store.models import (
+    Agent,
+    Attempt,
+    Call,
+    Escalation,
+    Event,
+    Guidance,
+    HeldAnswer,
+    Rollup,
+    ToolVersion,
 )
+from retrycontract.store.models.escalations import free_calls
+from retrycontract.usecases.answers.deliver_answer import acknowledge_guidance, mark_delivered
+from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, RefusedAnswerError, give_guidance
 from retrycontract.usecases.answers.send_answer import send_answer, send_held, take_back
 from retrycontract.usecases.calls import claim_call as desk
 from retrycontract.usecases.calls.cancel_call import cancel_call
@@ -81,6 +86,8 @@ class Life(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Leave the database as it was."""
         self.tally.update(lives=1, calls=len(self.rows))
+        judged = Event.objects.exclude(name="guidance.given").values_list("data", flat=True)
+        self.tally["renewed"] += sum("granted" in data for data in judged)
         for (measure, label), amount in self.counts.items():
             self.tally[label if measure == "outcome" else measure] += amount
         transaction.set_rollback(True)
@@ -195,7 +202,9 @@ class Life(RuleBasedStateMachine):
     @rule(key=calls, takes_over=st.booleans())
     def hear(self, key: int, takes_over: bool) -> None:
         """Hand the newest answer to the agent, which may say that it has taken it over."""
-        given = Guidance.objects.select_related("call__agent").filter(call=key).order_by("-pk").first()
+        given = Guidance.objects.select_related("base", "call__agent").filter(call=key).order_by("-pk").first()
+        if given is not None:
+            self.expected[key].hear(self.now)
         if given is not None and takes_over:
             assert acknowledge_guidance(given, now=self.now) is (given.pk not in self.taken_over)
             self.taken_over.add(given.pk)

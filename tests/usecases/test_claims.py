@@ -194,7 +194,7 @@ def test_nobody_puts_off_what_somebody_else_has() -> None:
 def test_a_call_that_is_blocked_again_is_neither_claimed_nor_put_off() -> None:
     call, mia = make_blocked(at=NOON), make_user()
     snooze_call(call, mia, until=NOON + LONGEST, now=NOON)
-    answer(call, mia, at=NOON, grant=1)
+    answer(call, mia, at=NOON, grant=1, is_read=True)
     submit(call.agent, WRONG, call=call, at=NOON)
     assert list(awake_calls(NOON)) == [call]
     assert claim_next(mia, now=NOON) == call

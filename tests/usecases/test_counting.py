@@ -68,11 +68,11 @@ def test_a_hint_that_grants_two_makes_four_of_five(send: Send) -> None:
 
 def test_when_no_granted_attempt_remains_the_call_is_blocked_and_escalated_again(send: Send) -> None:
     call = fail(send, 3)
-    answer(call, make_user(), Decision.HINT, grant=2)
+    answer(call, make_user(), Decision.HINT, grant=2, is_read=True)
     states = [send(call.agent, WRONG, call=call).call.state for _ in range(2)]
     assert states == ["guided", "blocked"]
     assert [(e.round, e.state) for e in call.escalations.order_by("round")] == [(1, "answered"), (2, "open")]
-    answer(call, make_user("tom"), Decision.HINT, grant=1)
+    answer(call, make_user("tom"), Decision.HINT, grant=1, is_read=True)
     assert send(call.agent, WRONG, call=call).call.state == "blocked"
     assert call.escalations.count() == 3
 

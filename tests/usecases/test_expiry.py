@@ -59,7 +59,7 @@ def test_the_tool_itself_comes_before_the_file(settings: Settings) -> None:
 def test_a_second_round_waits_as_long_as_the_first(settings: Settings) -> None:
     configured(settings, expires_after="30m")
     call = make_blocked(at=NOON)
-    answer(call, make_user(), at=NOON)
+    answer(call, make_user(), at=NOON, is_read=True)
     again = make_blocked_again(call)
     assert again.expires_at == NOON + timedelta(days=1) + HALF_AN_HOUR
 

@@ -12,13 +12,12 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.guidance import MAX_TEXT
 from retrycontract.contract.patches import apply_patch
 from retrycontract.store.models import Call, Escalation, Guidance
+from retrycontract.usecases.answers.deliver_answer import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.answers.give_guidance import (
     AlreadyAnsweredError,
     RefusedAnswerError,
-    acknowledge_guidance,
     draft_guidance,
     give_guidance,
-    mark_delivered,
 )
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import expire_overdue
@@ -308,7 +307,7 @@ def test_an_answer_is_written_anew_when_the_agent_tried_again_meanwhile() -> Non
 
 def test_the_answer_to_a_second_round_is_its_own() -> None:
     call = make_blocked()
-    answer(call, make_user(), Decision.HINT, grant=1)
+    answer(call, make_user(), Decision.HINT, grant=1, is_read=True)
     submit(call.agent, WRONG, call=call)
     answer(call, make_user("tom"), Decision.REJECT, text="Stop.")
     rounds = Escalation.objects.order_by("round").values_list("round", "state", "guidance__decision")

@@ -10,7 +10,8 @@ from django.utils import timezone
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.outputs import Kind
 from retrycontract.store.models import Guidance
-from retrycontract.usecases.answers.give_guidance import RefusedAnswerError, mark_delivered
+from retrycontract.usecases.answers.deliver_answer import mark_delivered
+from retrycontract.usecases.answers.give_guidance import RefusedAnswerError
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.usecases.conftest import judge_all
 

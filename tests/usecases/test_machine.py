@@ -33,7 +33,18 @@ from tests.usecases.life import HOLD, WAYS, Life
 pytestmark = [pytest.mark.django_db, pytest.mark.hypothesis]
 
 HAPPENED = ("calls", "judged", "valid", "escalation", "guidance")
-SELDOM = ("tried", "worked", "api_error", "accepted", "rejected", "cancelled", "expired", "observed", "unavailable")
+SELDOM = (
+    "tried",
+    "worked",
+    "renewed",
+    "api_error",
+    "accepted",
+    "rejected",
+    "cancelled",
+    "expired",
+    "observed",
+    "unavailable",
+)
 Birth = Callable[[type[Life]], Life]
 Ways = dict[str, Any]
 

@@ -50,7 +50,7 @@ def test_an_escalation_opened_in_either_way_is_announced_once(send: Send, receiv
 
 def test_a_second_round_is_announced_again(receiver: Receiver) -> None:
     (call,) = blocked()
-    answer(call, make_user(), at=NOON, grant=1)
+    answer(call, make_user(), at=NOON, grant=1, is_read=True)
     submit(call.agent, WRONG, call=call, at=NOON)
     assert Notice.objects.count() == 2
 

@@ -14,7 +14,8 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.matching import AmbiguousCallError
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.store.models import Attempt, Call, Door, Event, Guidance, ProviderIdentity, Tool
-from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, acknowledge_guidance, give_guidance
+from retrycontract.usecases.answers.deliver_answer import acknowledge_guidance
+from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, give_guidance
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.continue_call import CallEndedError
 from retrycontract.usecases.calls.repeat_request import (

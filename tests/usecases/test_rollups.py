@@ -118,7 +118,7 @@ def test_namespaces_and_hours_are_counted_apart() -> None:
 def test_numbers_of_attempts_beyond_ten_are_one_label() -> None:
     call, mia = make_blocked(), make_user()
     for _ in range(2):
-        answer(call, mia, grant=5)
+        answer(call, mia, grant=5, is_read=True)
         for _ in range(5):
             call = submit(call.agent, WRONG, call=call).call
     assert counts(Measure.JUDGED) == {str(number): 1 for number in range(1, 11)} | {"more": 3}

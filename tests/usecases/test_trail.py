@@ -28,7 +28,7 @@ from retrycontract.store.models import (
     StandingHint,
     Tool,
 )
-from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
+from retrycontract.usecases.answers.deliver_answer import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.answers.reuse_answers import delete_reply, save_reply, set_hint_from, switch_off_hint
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.claim_call import claim_call, release_claim, snooze_call, wake_call
@@ -232,9 +232,9 @@ TABLE: list[tuple[str, Change, Told]] = [
     ("admit.end_sessions", lambda _: end_sessions(make_user(), **BY), ("operator.logged_out", "ada", "admin")),
     ("sweep._forget_batch", forget, ("history.forgotten", "sweep", "worker")),
     ("give_guidance._give", lambda _: guidance(), ("guidance.given", "mia", "dashboard")),
-    ("give_guidance.mark_delivered", lambda _: mark_delivered(guidance(), now=NOON),
+    ("deliver_answer.mark_delivered", lambda _: mark_delivered(guidance(), now=NOON),
      ("guidance.delivered", "deployer", "api")),
-    ("give_guidance.acknowledge_guidance", lambda _: acknowledge_guidance(guidance(), now=NOON),
+    ("deliver_answer.acknowledge_guidance", lambda _: acknowledge_guidance(guidance(), now=NOON),
      ("guidance.acknowledged", "deployer", "api")),
     ("judge_attempt._finish", work, ("attempt.judged", "deployer", "worker")),
     ("judge_attempt._give_up", crash, ("attempt.dead", "deployer", "worker")),

@@ -14,12 +14,8 @@ from django.utils import timezone
 
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call, Guidance
-from retrycontract.usecases.answers.give_guidance import (
-    AlreadyAnsweredError,
-    acknowledge_guidance,
-    give_guidance,
-    mark_delivered,
-)
+from retrycontract.usecases.answers.deliver_answer import acknowledge_guidance, mark_delivered
+from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, give_guidance
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.claim_call import (
     ClaimedError,

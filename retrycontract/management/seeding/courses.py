@@ -17,6 +17,7 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.outputs import Generation
 from retrycontract.management.demo import BOOK_FLIGHT
 from retrycontract.store.models import Agent, AnswerRecord, Attempt, Call, Count, Escalation, Event, Guidance, hour_of
+from retrycontract.usecases.answers.deliver_answer import mark_delivered
 from retrycontract.usecases.answers.give_guidance import give_guidance
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.continue_call import NewAttempt
@@ -257,12 +258,13 @@ class Teller:
     chance: random.Random
     now: datetime
     call: Call | None = None
+    unread: Guidance | None = None
     session: str = ""
     model: str | None = None
 
     def tell(self, story: Story) -> Call:
         """Let a call go as the story says."""
-        self.call = None
+        self.call = self.unread = None
         wrongs = list(faults(self.tool, parsed="a" in story.plot))
         # The same mistakes come again and again: that is what groups and suggestions are for.
         (wrong,) = self.chance.choices(wrongs, [1 / (rank + 1) ** 2 for rank in range(len(wrongs))])
@@ -284,6 +286,9 @@ class Teller:
         return Call.objects.get(pk=self.call.pk)
 
     def _submit(self, output: Any) -> None:
+        if self.unread is not None:
+            mark_delivered(self.unread, now=self.now)
+            self.unread = None
         new = NewAttempt(
             tool=self.tool.name,
             tool_call_id=f"toolu_{self.chance.getrandbits(64):016x}",
@@ -301,7 +306,8 @@ class Teller:
 
     def _answer(self, decision: Decision, **words: Any) -> None:
         assert self.call is not None
-        give_guidance(self.call.escalations.latest("round"), self.operator, decision, now=self.now, **words)
+        escalation = self.call.escalations.latest("round")
+        self.unread = give_guidance(escalation, self.operator, decision, now=self.now, **words)
 
 
 def faults(tool: SeedTool, *, parsed: bool = False) -> Iterator[Any]:

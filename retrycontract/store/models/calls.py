@@ -353,8 +353,9 @@ class Call(models.Model):
         What moves nothing takes this lock before any other: else its event could name a state that another
         transaction has left meanwhile, and stand in the trail behind the move.
         """
-        held = Call.objects.select_for_update(no_key=True).only("state", "attempts_made").get(pk=self.pk)
-        self._assign({"state": held.state, "attempts_made": held.attempts_made})
+        told = ("state", "attempts_made", "attempts_allowed")
+        held = Call.objects.select_for_update(no_key=True).only(*told).get(pk=self.pk)
+        self._assign({name: getattr(held, name) for name in told})
 
     def _assign(self, changes: dict[str, Any]) -> None:
         for name, value in changes.items():

@@ -40,9 +40,10 @@ from retrycontract.store.models import (
 )
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.answers.deliver_answer import keep_version
 from retrycontract.usecases.answers.reuse_answers import proposed_arguments, remember_answer
 from retrycontract.usecases.calls.check_output import DESK, Submitted, check
-from retrycontract.usecases.calls.record_verdict import tell_step
+from retrycontract.usecases.calls.tell_step import tell_step
 from retrycontract.usecases.counts.keep_count import count_guidance
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
@@ -220,7 +221,7 @@ def _give(
         # What the service proposed, where it did, is kept apart from what the operator made of it.
         if (proposed := proposed_arguments(draft.base)) is not None:
             GuidanceVersion.objects.create(guidance=guidance, stage=GuidanceStage.PROPOSED, arguments=proposed, at=now)
-        _keep(guidance, GuidanceStage.EDITED, now, text=guidance.text)
+        keep_version(guidance, GuidanceStage.EDITED, now, text=guidance.text)
         event = Event.record(
             "guidance.given", call=call, actor=operator.get_username(), door=Door.DASHBOARD, at=now, from_state=source,
             decision=decision.value, granted=answer.grant, late=source == CallState.EXPIRED,
@@ -231,38 +232,6 @@ def _give(
     opened, chosen = escalation.opened_at, decision.value
     tell_step("wait_for_person", call, draft.base, start=opened, end=now, decision=chosen)
     return guidance
-
-
-def acknowledge_guidance(guidance: Guidance, *, now: datetime) -> bool:
-    """Note that the agent took the guidance over; False when it had said so before."""
-    with write_transaction():
-        guidance.call.hold()
-        taken = Guidance.objects.filter(pk=guidance.pk, acknowledged_at=None)
-        if not taken.update(acknowledged_at=now):
-            return False
-        Event.record("guidance.acknowledged", call=guidance.call, actor=guidance.call.agent.name, door=Door.API, at=now)
-    return True
-
-
-def mark_delivered(guidance: Guidance, *, now: datetime) -> None:
-    """Note when the agent was first handed the guidance."""
-    # Each poll for guidance comes by here, and only the first one needs the lock.
-    if guidance.delivered_at is not None:
-        return
-    with write_transaction():
-        guidance.call.hold()
-        if Guidance.objects.filter(pk=guidance.pk, delivered_at=None).update(delivered_at=now):
-            agent = guidance.call.agent.name
-            _keep(guidance, GuidanceStage.DELIVERED, now, text=guidance.rendered)
-            Event.record("guidance.delivered", call=guidance.call, actor=agent, door=Door.API, at=now)
-            given, chosen = guidance.given_at, str(guidance.decision)
-            tell_step("guidance", guidance.call, guidance.base, start=given, end=now, decision=chosen)
-
-
-def _keep(guidance: Guidance, stage: GuidanceStage, now: datetime, *, text: str) -> None:
-    GuidanceVersion.objects.create(
-        guidance=guidance, stage=stage, text=text, arguments=guidance.arguments, patch=guidance.patch, at=now
-    )
 
 
 def _corrected(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Answer:

@@ -11,7 +11,6 @@ from typing import Any
 from django.conf import settings
 
 from retrycontract.config.installed_formatters import gather_formatters
-from retrycontract.config.telemetry import Attributes, add_span, is_on
 from retrycontract.contract import events
 from retrycontract.contract.feedback.answer import Examined, write_answer
 from retrycontract.contract.feedback.escalation import EscalationFormatter, fingerprint_digest
@@ -26,7 +25,9 @@ from retrycontract.contract.tracker import AttemptRecord
 from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Escalation, EscalationState, Event
 from retrycontract.store.sealing import keyed_hash
+from retrycontract.usecases.answers.deliver_answer import unread_answer
 from retrycontract.usecases.answers.reuse_answers import follow_guidance, follow_hints, hint_for
+from retrycontract.usecases.calls.tell_step import tell_step
 from retrycontract.usecases.counts.keep_count import count_verdict
 from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
 from retrycontract.usecases.notify.write_message import announce_escalation
@@ -79,13 +80,17 @@ def fill_in(
     """
     call, findings = attempt.call, stored.examined.findings
     budget = Budget(attempt.number, call.attempts_allowed)
+    unread = unread_answer(call, attempt.submitted_at) if budget.is_used_up else None
     verdict = verdict or judge(
         CallState(call.state),
         budget,
         valid=findings.is_valid,
         mode=mode_of(call.tool, call.tool_name),
         hold=call.tool is not None and call.tool.hold,
+        is_unread=unread is not None,
     )
+    if verdict.renews_grant and unread is not None:
+        budget = budget.granted(unread.granted)
     attempt.fingerprint = stored.fingerprint
     hint = hint_for(attempt, verdict, attempt.fingerprint, now=now)
     result = write_answer(
@@ -142,6 +147,10 @@ def apply_verdict(
         changes |= {"blocked_at": now, "expires_at": now + expires_after(call.tool, call.tool_name)}
     elif verdict.closes_escalation:
         changes["expires_at"] = None
+    renewed = {}
+    if verdict.renews_grant:
+        changes["attempts_allowed"] = attempt.shown_max
+        renewed = {"granted": attempt.shown_max - attempt.number}
     call.move(verdict.state, now, **changes)
     event = Event.record(
         f"attempt.{attempt.state}",
@@ -153,6 +162,7 @@ def apply_verdict(
         attempt=attempt.number,
         valid=attempt.is_valid,
         codes=sorted({error["error_code"] for error in attempt.errors_json}),
+        **renewed,
         **(told or {}),
     )
     tried = follow_guidance(attempt, source=source)
@@ -232,47 +242,3 @@ def log_verdict(attempt: Attempt) -> None:
         logger.info(events.RETRIED, extra=fields)
     elif attempt.status == Status.BLOCKED and attempt.number == attempt.shown_max:  # not what is tried while Blocked
         logger.warning(events.ESCALATED, extra=fields)
-
-
-def tell_step(
-    step: str,
-    call: Call,
-    attempt: Attempt | None,
-    *,
-    start: datetime,
-    end: datetime,
-    error: str | None = None,
-    decision: str | None = None,
-) -> None:
-    """Tell the collector, where there is one, of a step of a call that is over, in the trace of the attempt."""
-    if not is_on():
-        return
-    named = call_attributes(call, attempt) | {"retrycontract.decision": decision}
-    parent = attempt.traceparent if attempt else None
-    add_span(f"{step} {call.tool_name}", named, start=start, end=end, parent=parent, error=error)
-
-
-def call_attributes(call: Call, attempt: Attempt | None) -> Attributes:
-    """Name a call, and one of its attempts, as the GenAI conventions do where they have a word."""
-    found: Attributes = {
-        "gen_ai.tool.name": call.tool_name,
-        "gen_ai.agent.name": call.agent.name,
-        "gen_ai.conversation.id": call.session_id,
-        "retrycontract.call.id": call.public_id,
-        "retrycontract.call.state": str(call.state),
-    }
-    if attempt is not None:
-        found |= {
-            "gen_ai.tool.call.id": attempt.tool_call_id,
-            "gen_ai.request.model": attempt.model,
-            "gen_ai.usage.input_tokens": attempt.tokens_in,
-            "gen_ai.usage.output_tokens": attempt.tokens_out,
-            "retrycontract.attempt.number": attempt.number,
-        }
-        if attempt.judged_at is not None:
-            found |= {
-                "gen_ai.evaluation.name": "retrycontract",
-                "gen_ai.evaluation.score.label": str(attempt.status),
-                "retrycontract.error_codes": ",".join(sorted({error.error_code for error in attempt.errors})),
-            }
-    return found

@@ -20,6 +20,7 @@ from retrycontract.store.models.attempts import MAX_API_ERROR, NO_LEASE
 from retrycontract.store.sealing import UnreadableError, seal, write_output
 from retrycontract.store.statements import insert
 from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.answers.deliver_answer import unread_answer
 from retrycontract.usecases.calls.check_output import Checked, Submitted, check_here, estimated_seconds, is_quick
 from retrycontract.usecases.calls.continue_call import (
     Intake,
@@ -34,7 +35,6 @@ from retrycontract.usecases.calls.continue_call import (
 from retrycontract.usecases.calls.record_verdict import (
     StoredOutput,
     apply_verdict,
-    call_attributes,
     fill_in,
     log_verdict,
     open_escalation,
@@ -45,6 +45,7 @@ from retrycontract.usecases.calls.repeat_request import (
     safe_identifier,
     safe_tool_name,
 )
+from retrycontract.usecases.calls.tell_step import call_attributes
 from retrycontract.usecases.counts.keep_count import count_unasked, note_work, reserved_work
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.tools.contracts import PinnedContract, pinned, sanitizer
@@ -197,7 +198,12 @@ def _record_unasked(intake: Intake) -> Attempt:
         call = intake.take_call(may_wait=True)
         source, number = CallState(call.state), call.attempts_made + 1
         budget = Budget(number, call.attempts_allowed)
-        move = move_unasked(source, budget, gives_up=new.gives_up)
+        unread = unread_answer(call, now) if budget.is_used_up else None
+        move = move_unasked(source, budget, gives_up=new.gives_up, is_unread=unread is not None)
+        changes, renewed = dict[str, int](), dict[str, int]()
+        if move.renews_grant and unread is not None:
+            budget = budget.granted(unread.granted)
+            changes, renewed = {"attempts_allowed": budget.allowed}, {"granted": unread.granted}
         attempt = Attempt(
             call=call, number=number, state=AttemptState.UNASKED, status=move.status, tool_call_id=new.tool_call_id,
             turn=new.turn, traceparent=new.traceparent, submitted_at=now,
@@ -209,7 +215,7 @@ def _record_unasked(intake: Intake) -> Attempt:
         if target.has_ended and call.pk is not None:
             call.attempts.discard()
         taken_over = intake.taken_over(call)
-        call.move(target, now, attempts_made=number, **intake.identify(call))
+        call.move(target, now, attempts_made=number, **changes, **intake.identify(call))
         attempt.call = call
         insert(attempt)
         remember_attempt(intake.agent, new.key, attempt, now=now)
@@ -221,6 +227,7 @@ def _record_unasked(intake: Intake) -> Attempt:
             at=now,
             from_state=source,
             attempt=number,
+            **renewed,
             **taken_over,
         )
         count_unasked(attempt, source=source, now=event.at)

@@ -42,7 +42,7 @@ from retrycontract.store.models.attempts import WAITING
 from retrycontract.store.outages import outage
 from retrycontract.store.transactions import LONGEST_SWEEP, in_batches, write_transaction
 from retrycontract.usecases.calls.judge_attempt import judge_attempt, judge_leased, lease_attempts
-from retrycontract.usecases.calls.record_verdict import tell_step
+from retrycontract.usecases.calls.tell_step import tell_step
 from retrycontract.usecases.counts.keep_count import count_end, goes_first
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
