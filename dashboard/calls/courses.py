@@ -62,14 +62,14 @@ class Looked:
 
 
 def _first_after(decision: Decision) -> Q:
-    """Keep attempts that were the first after an answer, as `follow_guidance` tells it."""
+    """Keep attempts that were the first after an answer was read, as `follow_guidance` tells it."""
     between = Attempt.objects.filter(
-        CHECKED, call=OuterRef("call"), submitted_at__gte=OuterRef("given_at"), number__gt=OuterRef("base__number"),
-        number__lt=OuterRef(OuterRef("number")),
+        CHECKED, Q(submitted_at__gte=OuterRef("delivered_at")) | Q(submitted_at__gte=OuterRef("acknowledged_at")),
+        call=OuterRef("call"), number__gt=OuterRef("base__number"), number__lt=OuterRef(OuterRef("number")),
     )  # fmt: skip
     tried = Guidance.objects.filter(
-        call=OuterRef("call"), decision=decision, next_valid__isnull=False, given_at__lte=OuterRef("submitted_at"),
-        base__number__lt=OuterRef("number"),
+        Q(delivered_at__lte=OuterRef("submitted_at")) | Q(acknowledged_at__lte=OuterRef("submitted_at")),
+        call=OuterRef("call"), decision=decision, next_valid__isnull=False, base__number__lt=OuterRef("number"),
     )  # fmt: skip
     return CHECKED & Q(Exists(tried.exclude(Exists(between))))
 

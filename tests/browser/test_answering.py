@@ -93,7 +93,7 @@ def test_an_answer_is_given_by_keys_with_a_saved_reply(site: Site) -> None:
 
 def test_what_worked_before_is_taken_over_by_one_key_and_the_page_stays(site: Site) -> None:
     earlier = make_blocked()
-    answer(earlier, make_user("noah"), text="Use eu-west-1.")
+    answer(earlier, make_user("noah"), text="Use eu-west-1.", is_read=True)
     submit(make_agent(), RIGHT, call=earlier)
     call = make_blocked()
     site.open(call)
@@ -114,7 +114,7 @@ def test_what_worked_before_is_taken_over_by_one_key_and_the_page_stays(site: Si
 def test_suggestions_leave_the_words_and_both_ways_to_send_in_sight_on_a_low_screen(site: Site) -> None:
     for text in ("Use eu-west-1. " * 8, "Look at the schema. " * 8, "Ask the user for the region. " * 8):
         earlier = make_blocked()
-        answer(earlier, User.objects.get(username="mia"), text=text)
+        answer(earlier, User.objects.get(username="mia"), text=text, is_read=True)
         submit(make_agent(), RIGHT, call=earlier)
     call = make_blocked()
     make_blocked(make_agent("other"))
@@ -135,7 +135,7 @@ def test_every_suggestion_is_whole_and_the_words_in_sight_while_one_types_on_a_l
 ) -> None:
     agent, mia = make_agent(), User.objects.get(username="mia")
     earlier, call = (make_blocked(agent, NEAR) for _ in range(2))
-    answer(earlier, mia, text="Write replicas as a number, not as text. " * 5)
+    answer(earlier, mia, text="Write replicas as a number, not as text. " * 5, is_read=True)
     submit(agent, RIGHT | {"replicas": 4}, call=earlier)
     save_reply(mia, "Region", "Use eu-west-1.", now=timezone.now(), position=1)
     if more == "snoozed":
@@ -157,7 +157,7 @@ def test_what_a_group_will_read_is_seen_with_what_is_changed_in_the_others(site:
     agent, mia = make_agent(), User.objects.get(username="mia")
     sent = {"service": "web", "replicas": 3}
     earlier, first, *_ = (make_blocked(agent, sent) for _ in range(5))
-    answer(earlier, mia, Decision.CORRECTED, text="", arguments=sent | {"region": "eu-west-1"})
+    answer(earlier, mia, Decision.CORRECTED, text="", arguments=sent | {"region": "eu-west-1"}, is_read=True)
     submit(agent, sent | {"region": "eu-west-1"}, call=earlier)
     for size in ((1280, 720), (1280, 800), (1920, 1080)):
         site.page.set_viewport_size({"width": size[0], "height": size[1]})

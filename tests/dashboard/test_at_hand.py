@@ -36,7 +36,7 @@ def field(page: str, name: str) -> str:
 
 def answered_before(text: str = "Use eu-west-1.", *, output: Any = RIGHT, **more: Any) -> None:
     call = make_blocked()
-    answer(call, make_user(f"op{Guidance.objects.count()}"), text=text, **more)
+    answer(call, make_user(f"op{Guidance.objects.count()}"), text=text, is_read=True, **more)
     submit(call.agent, output, call=call)
 
 

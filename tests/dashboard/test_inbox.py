@@ -153,9 +153,11 @@ def test_a_filter_of_an_empty_queue_says_that_nobody_waits_until_a_poll_hears_of
 
 
 def test_the_answered_tab_says_who_how_and_whether_it_worked(desk: Client, mia: User) -> None:
-    worked, failed, rejected = make_blocked(), make_blocked(), make_blocked()
+    worked, failed, rejected, unread = make_blocked(), make_blocked(), make_blocked(), make_blocked()
     for call, text in ((worked, "Use eu-west-1."), (failed, "Use a region.")):
-        answer(call, mia, text=text)
+        answer(call, mia, text=text, is_read=True)
+    answer(unread, mia, text="Look again.")
+    submit(unread.agent, {"service": "web", "region": "eu-west-1"}, call=unread)
     submit(worked.agent, {"service": "web", "region": "eu-west-1"}, call=worked)
     submit(failed.agent, {"service": "web", "region": "mars"}, call=failed)
     failed.refresh_from_db()
@@ -163,6 +165,7 @@ def test_the_answered_tab_says_who_how_and_whether_it_worked(desk: Client, mia: 
     answer(rejected, make_user("leo"), Decision.REJECT, text="Not on a Friday.")
     page = text_of(desk.get("/?show=answered"))
     assert re.search(r"Valid Hint by you worked Use eu-west-1\.", page)
+    assert re.search(r"Valid Hint by you not fetched Look again\.", page)
     assert re.search(r"Cancelled Hint by you did not work Use a region\.", page)
     assert re.search(r"Rejected Rejected by leo Not on a Friday\.", page)
 

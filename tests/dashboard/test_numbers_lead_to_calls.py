@@ -23,6 +23,7 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.outputs import UNTOLD, Generation
 from retrycontract.store.models import Agent, Call, Count, Escalation, LostRaceError, Rollup, Tool
 from retrycontract.store.models.counts import APART
+from retrycontract.usecases.answers.deliver_answer import mark_delivered
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, RefusedAnswerError, give_guidance
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.claim_call import NotBlockedError, claim_call
@@ -242,10 +243,12 @@ class Work:
                     self.now += timedelta(minutes=self.chance.choice((0, 1, 4)))
                 decision = self.chance.choice([Decision.HINT, Decision.HINT, *Decision])
                 right = {"deploy": RIGHT}.get(call.tool_name, NESTED_RIGHT)
-                give_guidance(
+                given = give_guidance(
                     escalation, self.operator, decision, now=self.now, text="Look again.",
                     arguments=right if decision is Decision.CORRECTED else None,
                 )  # fmt: skip
+                if self.chance.random() < 0.8:
+                    mark_delivered(given, now=self.now)
             case "cancel" if call:
                 cancel_call(call, now=self.now)
             case "expire":

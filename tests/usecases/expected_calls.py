@@ -87,7 +87,7 @@ class Expected:
     answers: int = 0
     updated_at: datetime = NOON
     blocked_at: datetime = NOON
-    untried: tuple[str, datetime] | None = None  # the answer that no attempt has followed
+    untried: str | None = None  # the answer that no attempt was made with
     grant: int = 0  # of the newest answer
     read_at: datetime | None = None  # when its agent had it first
     renewals: int = 0  # of that grant, by attempts made without it
@@ -182,9 +182,9 @@ class Expected:
         label = str(one.number) if one.number <= 10 else "more"
         self.counts["judged", label] += 1
         self.counts["valid", label] += is_right
-        if source == "guided" and self.untried and one.at >= self.untried[1]:
-            self.counts["tried", self.untried[0]] += 1
-            self.counts["worked", self.untried[0]] += is_right
+        if source == "guided" and self.untried and self.read_at is not None and self.read_at <= one.at:
+            self.counts["tried", self.untried] += 1
+            self.counts["worked", self.untried] += is_right
             self.untried = None
         if is_right and not (source == "blocked" and tool is not None and tool.hold):
             self.told[one.number] = "valid"
@@ -215,7 +215,7 @@ class Expected:
         self._leave_the_queue()
         self.held = None
         if LEADS_TO[decision] == "guided":
-            self.state, self.untried = "guided", (decision, now)
+            self.state, self.untried = "guided", decision
         else:
             self.end(LEADS_TO[decision], now)
 

@@ -52,7 +52,8 @@ def history() -> None:
         if call is not None and call.state == "blocked" and number % 2:
             decision = chance.choice(list(Decision)[:2])
             later = now + timedelta(minutes=3)
-            answer(call, mia, decision, arguments=RIGHT if decision is Decision.CORRECTED else None, at=later)
+            arguments = RIGHT if decision is Decision.CORRECTED else None
+            answer(call, mia, decision, arguments=arguments, at=later, is_read=True)
             submit(agent, chance.choice((RIGHT, WRONG)), tool=tool, call=call, at=later)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,8 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.feedback_text import parse_feedback
 from retrycontract.contract.feedback.guidance import MAX_STANDING
 from retrycontract.contract.patches import apply_patch
-from retrycontract.store.models import AnswerRecord, Attempt, Call, Event, Guidance, Mistake, StandingHint
+from retrycontract.store.models import AnswerRecord, Attempt, Call, Event, Guidance, Mistake, Rollup, StandingHint
+from retrycontract.usecases.answers.deliver_answer import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.answers.reuse_answers import (
     LASTS,
     LONGEST,
@@ -23,6 +25,7 @@ from retrycontract.usecases.answers.reuse_answers import (
     switch_off_hint,
 )
 from retrycontract.usecases.calls.sweep import forget_answers
+from retrycontract.usecases.counts.recount import recount
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.usecases.conftest import NOON, Send, configure, fail, judge_all
 
@@ -36,7 +39,7 @@ def tried(text: str, output: Any, **more: Any) -> Call:
     """Make a call that was answered, and whose agent tried again."""
     call = make_blocked(at=NOON)
     operator = make_user(f"op{Guidance.objects.count()}")
-    answer(call, operator, text=text, at=NOON, **more)
+    answer(call, operator, text=text, at=NOON, is_read=True, **more)
     submit(call.agent, output, call=call, at=NOON)
     return call
 
@@ -66,7 +69,7 @@ def test_answers_are_suggested_with_their_record_the_most_promising_first() -> N
 
 def test_only_the_first_attempt_after_an_answer_counts(send: Send) -> None:
     call = fail(send, 3)
-    answer(call, make_user(), grant=3)
+    answer(call, make_user(), grant=3, is_read=True)
     for output in (WRONG, RIGHT):
         send(call.agent, output, call=call)
     assert AnswerRecord.objects.values_list("given", "tried", "worked").get() == (1, 1, 0)
@@ -81,6 +84,48 @@ def test_what_was_sent_before_the_answer_was_not_made_with_it(settings: Settings
     judge_all(now=NOON)
     assert Call.objects.get().state == "valid"
     assert AnswerRecord.objects.values_list("given", "tried").get() == (1, 0)
+
+
+READ: dict[str, Callable[[Guidance], object]] = {
+    "not": lambda _: None,
+    "delivered": lambda given: mark_delivered(given, now=NOON),
+    "acknowledged": lambda given: acknowledge_guidance(given, now=NOON),
+}
+
+
+@pytest.mark.parametrize(
+    ("how", "counted"), [("not", (1, 0, 0)), ("delivered", (1, 1, 1)), ("acknowledged", (1, 1, 1))]
+)
+def test_an_answer_has_helped_who_has_read_it(send: Send, how: str, counted: tuple[int, int, int]) -> None:
+    call = fail(send, 3, at=NOON)
+    READ[how](answer(call, make_user(), at=NOON))
+    send(call.agent, RIGHT, call=call, at=NOON)
+    READ["delivered"](Guidance.objects.get())  # too late
+    assert AnswerRecord.objects.values_list("given", "tried", "worked").get() == counted
+    assert Guidance.objects.get().next_valid is (True if counted[2] else None)
+    assert Rollup.objects.all().tally() == recount(since=NOON - DAY)
+
+
+def test_what_was_tried_before_an_answer_was_read_says_nothing_of_it(send: Send) -> None:
+    call = fail(send, 3, at=NOON)
+    given = answer(call, make_user(), at=NOON, grant=2)
+    send(call.agent, WRONG, call=call, at=NOON)
+    mark_delivered(given, now=NOON)
+    send(call.agent, RIGHT, call=call, at=NOON)
+    assert acknowledge_guidance(given, now=NOON)
+    assert AnswerRecord.objects.values_list("given", "tried", "worked").get() == (1, 1, 1)
+    assert Rollup.objects.all().tally() == recount(since=NOON - DAY)
+
+
+def test_what_came_in_before_an_answer_was_read_was_not_made_with_it(settings: Settings) -> None:
+    call = make_blocked(at=NOON)
+    given = answer(call, make_user(), at=NOON)
+    configure(settings, judge="worker")
+    submit(call.agent, RIGHT, call=call, at=NOON)
+    mark_delivered(given, now=NOON + DAY)
+    judge_all(now=NOON + DAY)
+    assert AnswerRecord.objects.values_list("given", "tried").get() == (1, 0)
+    assert Rollup.objects.all().tally() == recount(since=NOON - DAY)
 
 
 def test_a_correction_is_suggested_as_a_patch_that_fits_other_calls() -> None:

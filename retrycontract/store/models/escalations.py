@@ -98,7 +98,7 @@ class Guidance(models.Model):
     delivered_at = models.DateTimeField(null=True)
     acknowledged_at = models.DateTimeField(null=True)
     record = models.ForeignKey("AnswerRecord", null=True, on_delete=models.SET_NULL, related_name="+")
-    # What became of the first attempt after it; None while there is none.
+    # What became of the first attempt after it was read; None while there is none.
     next_valid = models.BooleanField(null=True)
     text = models.TextField(blank=True, default="")
     rendered = models.TextField()

@@ -34,6 +34,7 @@ from retrycontract.store.models import (
 )
 from retrycontract.store.models.answers import FIRST, HINT_FOR, LAST, TRIED
 from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.answers.deliver_answer import was_read
 from retrycontract.usecases.people.admit import Role, role_of
 from retrycontract.usecases.tools.contracts import sanitizer
 
@@ -121,7 +122,7 @@ def remember_answer(call: Call, base: Attempt, answer: Answer, *, now: datetime)
 
 
 def follow_guidance(attempt: Attempt, *, source: str) -> Decision | None:
-    """Note what the first attempt after an answer became; gives the decision that was tried, if one was."""
+    """Note what the first attempt became that was made with an answer; gives the decision that was tried, if any."""
     if attempt.is_valid is None or source != CallState.GUIDED:
         return None
     given = Guidance.objects.filter(call=attempt.call).order_by("-pk").first()
@@ -134,8 +135,8 @@ def follow_guidance(attempt: Attempt, *, source: str) -> Decision | None:
 
 
 def is_first_try(given: Guidance, attempt: Attempt) -> bool:
-    """Tell whether an attempt can have been made with an answer: what waited to be judged before it was not."""
-    return given.decision in TRIED and attempt.submitted_at >= given.given_at
+    """Tell whether an attempt can have been made with an answer: none was that came in before the agent had it."""
+    return given.decision in TRIED and was_read(given, attempt.submitted_at)
 
 
 def hint_for(attempt: Attempt, verdict: Move, fingerprint: str, *, now: datetime) -> StandingHint | None:

@@ -178,7 +178,7 @@ Steps = list[tuple[Measure, str, int]]
 def count_verdict(attempt: Attempt, verdict: Move, *, source: str, now: datetime, tried: Decision | None) -> None:
     """Count a judged attempt and what became of its call; one that could not be read was not judged.
 
-    `tried` is the answer of a person that the attempt is the first after.
+    `tried` is the answer of a person that the attempt is the first made with.
     """
     if attempt.is_valid is None:
         return
@@ -286,7 +286,7 @@ def work_on(given: Guidance, events: Iterable[Event]) -> timedelta:
 
 
 def steps_of_try(decision: str, is_valid: bool) -> Steps:
-    """Say what the first attempt after an answer adds."""
+    """Say what the first attempt after an answer was read adds."""
     return [(Measure.TRIED, str(decision), 1), (Measure.WORKED, str(decision), int(is_valid))]
 
 

@@ -85,6 +85,7 @@ def _first_hour(now: datetime) -> datetime:
 
 CHUNK: Final = 500  # calls that are in memory at once
 SETTLED: Final = timedelta(minutes=5)  # by then no transaction of the hour before is open any more
+READ: Final = ("guidance.delivered", "guidance.acknowledged")
 JUDGED: Final = ("attempt.judged", "attempt.dead", "attempt.unasked")
 
 
@@ -176,7 +177,7 @@ def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:
     # Both come by their keys, and each answer was stored with its event: the next answer belongs to the next such
     # event.
     answers = iter(call.guidance.all())
-    tool, last = "", None
+    tool, newest, last = "", None, None  # the newest answer, and the same once its agent has it
     events = list(call.events.all())
     for attempt in attempts.values():
         attempt.call = call
@@ -200,12 +201,15 @@ def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:
             base = next((one for one in attempts.values() if one.pk == given.base_id), None)
             since = given.escalation.opened_at
             steps += steps_of_answer(given, base, work_on(given, (one for one in events if one.at >= since)))
-        # The first attempt after an answer, as `follow_guidance` told it.
+        # The first attempt after an answer was read, as `follow_guidance` told it.
         was_guided = event.from_state == CallState.GUIDED
         if last and judged and judged.is_valid is not None and was_guided and is_first_try(last, judged):
             steps += steps_of_try(last.decision, bool(judged.is_valid))
-            last = None
-        last = given or last
+            newest = last = None
+        if given is not None:
+            newest, last = given, None
+        if event.name in READ:  # what was tried before that shows nothing of an answer
+            last = newest
         yield event.at, tally_of(steps, event.at, namespace=call.agent.namespace, tool=tool)
 
 
