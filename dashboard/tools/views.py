@@ -23,7 +23,7 @@ from dashboard.navigation import is_staff
 from dashboard.shared.choices import clean, unread
 from dashboard.shared.forms import UNCHECKABLE, LargeForm
 from dashboard.shared.responses import REFUSED, TOO_LATE
-from dashboard.tools.tool_figures import MOST_TOOLS, list_tools, read_tool, shown_schema
+from dashboard.tools.tool_figures import MOST_CHANGES, MOST_TOOLS, list_tools, read_tool, shown_schema
 from retrycontract.checking import admit_apart
 from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.contract import pointers
@@ -208,7 +208,7 @@ def edit_schema(request: HttpRequest, pk: int) -> HttpResponse:
     except Unusable as refused:
         form.add_error("schema", str(refused))
         return _editor(request, found, form, status=REFUSED)
-    return _editor(request, found, form, replay=tried, changes=compare(before, schema))
+    return _editor(request, found, form, replay=tried, **_changed(before, schema))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -248,8 +248,8 @@ def _save(request: HttpRequest, found: Tool, form: SchemaForm) -> HttpResponse:
         done = _register(request, agent, found.name, schema, ToolSettings(), base=base)
     except ToolChangedError:
         found = _get(found.pk)
-        changes = compare(shown_schema(found.current_version), schema) if found.current_version else ()
-        return _editor(request, found, form, status=TOO_LATE, is_too_late=True, changes=changes)
+        changed = _changed(shown_schema(found.current_version), schema) if found.current_version else {}
+        return _editor(request, found, form, status=TOO_LATE, is_too_late=True, **changed)
     except Unusable as refused:
         form.add_error("schema", str(refused))
         return _editor(request, found, form, status=REFUSED)
@@ -258,6 +258,12 @@ def _save(request: HttpRequest, found: Tool, form: SchemaForm) -> HttpResponse:
     messages.success(request, said if done.is_new_version else f"Version {number} is the present one.")
     _tell(request, done)
     return redirect("dashboard:tool", pk=found.pk)
+
+
+def _changed(before: Any, schema: Any) -> dict[str, Any]:
+    """Give the first of what is different, and how much more is."""
+    changes = compare(before, schema)
+    return {"changes": changes[:MOST_CHANGES], "more_changes": max(len(changes) - MOST_CHANGES, 0)}
 
 
 def _register(
