@@ -5,6 +5,7 @@ A webhook is posted to one address of the internet: checked and pinned, no redir
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import socket
@@ -15,7 +16,8 @@ from contextlib import closing, suppress
 from datetime import datetime
 from http.client import SWITCHING_PROTOCOLS, HTTPConnection, HTTPException, HTTPResponse, parse_headers
 from smtplib import SMTPException
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
+from unicodedata import category
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
@@ -32,6 +34,8 @@ from retrycontract.usecases.notify.tend_endpoint import Resolve, resolve
 POST_SECONDS = 5.0
 MAX_RESPONSE = 4_096  # bytes of an answer that are read; its first words are all that anybody sees
 MAX_SHOWN = 200
+CONTROLS_OF_TEXT: Final = "\t\r\n\x1b"  # the last one begins a colour
+NO_TEXT: Final = frozenset({"Cc", "Cs", "Co", "Cn"})  # controls, bytes that are no UTF-8, and what stands for nothing
 MIN_TELLING = 6  # characters of a part of a path that may be a secret; shorter ones are words such as 'api'
 MAX_INTERIM = 100  # answers before the one that counts
 MAX_ADDRESSES = 3  # tried one after the other
@@ -73,7 +77,9 @@ def post(
     except TimeoutError:
         raise UndeliveredError(f"no answer within {seconds:g} seconds") from None
     except (OSError, HTTPException, ValueError) as error:
-        raise UndeliveredError(f"the webhook cannot be reached: {type(error).__name__}: {error}") from None
+        # What speaks no HTTP is quoted by the library, each byte as a character.
+        told = str(error).encode("latin-1" if isinstance(error, HTTPException) else "utf-8", "backslashreplace")
+        raise UndeliveredError(f"the webhook cannot be reached: {type(error).__name__}{_told(told)}") from None
 
 
 class LastAnswer(HTTPResponse):
@@ -145,13 +151,23 @@ def _refusal(response: HTTPResponse, path: str) -> UndeliveredError:
     status, retry_after = response.status, response.headers.get("Retry-After", "").strip()
     if 300 <= status < 400:
         return UndeliveredError(f"the webhook answered {status}; redirects are not followed", status=status)
-    said = response.read(MAX_RESPONSE).decode("utf-8", "replace").strip()
     # Many a server says what it was asked for: the parts of our path that may be secret are taken out.
     parts = {part for text in (path, unquote(path)) for part in re.split(r"[/?&=]", text) if len(part) >= MIN_TELLING}
-    for part in sorted(parts, key=len, reverse=True):
-        said = said.replace(part, "…")
-    reason = f"the webhook answered {status}" + (f": {said[:MAX_SHOWN]}" if said else "")
-    return UndeliveredError(reason, status=status, retry_after=retry_after)
+    said = _told(response.read(MAX_RESPONSE), without=sorted(parts, key=len, reverse=True))
+    return UndeliveredError(f"the webhook answered {status}{said}", status=status, retry_after=retry_after)
+
+
+def _told(answer: bytes, *, without: Sequence[str] = ()) -> str:
+    """Give what a reason goes on with: the first words of an answer, and how much of it is no text, if anything."""
+    # The last character of an answer that is read no further may be half of one.
+    text, _ = codecs.utf_8_decode(answer, "surrogateescape", len(answer) < MAX_RESPONSE)
+    words = "".join(sign for sign in text if sign in CONTROLS_OF_TEXT or category(sign) not in NO_TEXT)
+    odd = len(text.encode("utf-8", "surrogateescape")) - len(words.encode())
+    words = words.strip()
+    for part in without:
+        words = words.replace(part, "…")
+    counted = f" ({odd:,} byte{'s' * (odd > 1)} of it no text)" if odd else ""
+    return counted + (f": {words[:MAX_SHOWN]}" if words else "")
 
 
 EMAIL_SECONDS = 15.0  # for the whole conversation; each word of it has EMAIL_TIMEOUT
@@ -198,7 +214,7 @@ def send_email(
     # Whom first, as little of it is kept.
     whom = ", ".join(f"{recipient} ({status})" for recipient, (status, _) in refused.items())
     _, words = next(iter(refused.values()))
-    return PartDelivery(f"{whom}: {words.decode('utf-8', 'replace')}")
+    return PartDelivery(f"{whom}{_told(words)}")
 
 
 class Courier:

@@ -65,6 +65,30 @@ def test_every_other_answer_is_a_failure_with_its_first_words(receiver: Receiver
     assert post(receiver.url) == f"the webhook answered {status}: no_service {'x' * 189}"
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (b"\x89PNG\r\n\x1a\n\x00\x00IHDR", " (4 bytes of it no text): PNG\r\n\nIHDR"),
+        (bytes(range(128, 192)) * 64, " (4,096 bytes of it no text)"),
+        (b"gone \xff", " (1 byte of it no text): gone"),
+        (
+            "schön \u202e \u200b 日本".encode(),
+            ": schön \u202e \u200b 日本",
+        ),  # what is hidden is shown as such at the desk
+        (b"x" * 4_095 + "é".encode(), f": {'x' * 200}"),  # the half of a character at which reading ends
+        (b"pri\0vate" + b"\x80", " (2 bytes of it no text): private"),
+        (b"cana\0ryPathSecret", " (1 byte of it no text): …"),
+        (b" \n\t ", ""),
+        (b"\x1b[31mred", ": \x1b[31mred"),  # a colour, as consoles write it
+    ],
+)
+def test_of_an_answer_that_is_no_text_the_text_is_told_and_how_much_is_none(
+    receiver: Receiver, answer: bytes, told: str
+) -> None:
+    receiver.status, receiver.answer = 500, answer
+    assert post(receiver.url) == f"the webhook answered 500{told}"
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirects_are_not_followed(receiver: Receiver, status: int) -> None:
     with receiving() as elsewhere:
@@ -171,6 +195,8 @@ def test_what_speaks_no_http_is_a_failure(greeting: bytes) -> None:
         thread.join(10)
     assert reason is not None
     assert reason.startswith("the webhook cannot be reached: ")
+    assert reason.isprintable()
+    assert ("100 bytes of it no text" in reason) == (greeting[:1] == b"\0")
 
 
 def greet_once(server: socket.socket, greeting: bytes) -> None:
