@@ -130,8 +130,7 @@ class AttemptEntry:
     @property
     def failing_lines(self) -> tuple[int, ...]:
         """Name the lines of a source file that its compiler complained about."""
-        found = (_AT_LINE.search(error.message) for error in self._told)
-        return tuple(int(line.group(1)) for line in found if line)
+        return tuple(int(found[1]) for error in self._told for found in _AT_LINE.finditer(error.message))
 
     @cached_property
     def is_long(self) -> bool:

@@ -9,14 +9,26 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.source_code import Language
 from retrycontract.languages.conditionals import DIRECTIVE, resolve, without_directives
 
 Span = tuple[int, int]
-# What is wrong, where it begins and where it ends, in bytes
-Slip = tuple[FaultKind, str, Span]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSlip:
+    """Say what is wrong between two bytes, and whether what follows may be wrong by that alone."""
+
+    kind: FaultKind
+    reason: str
+    span: Span
+    shifts: bool = False
+
+
+S, T, WRONG = FaultKind.SYNTAX, FaultKind.TRUNCATED, "syntax error"
 
 CLOSING = {b"(": b")", b"[": b"]", b"{": b"}"}
 _TOKENS = {
@@ -50,12 +62,12 @@ MARKS_OF_SENTENCES = (b".", b":", b"!", b"?")
 NOT_IN_SELECTORS = frozenset(b"= < ; $ ! ? ` ^ {".split())
 
 
-def certain_slips(language: Language, text: bytes, spans: Iterable[Span]) -> Iterator[Slip]:
+def certain_slips(language: Language, text: bytes, spans: Iterable[Span]) -> Iterator[SourceSlip]:
     """Yield what no macro and no later standard could make right, `spans` being what the grammar does not take."""
     if language is Language.C:
         branch = resolve(text)
         if branch is None:
-            yield FaultKind.SYNTAX, "an '#endif' is missing, or one too many", _odd_conditional(text)
+            yield SourceSlip(S, "an '#endif' is missing, or one too many", _odd_conditional(text), shifts=True)
         code = without_directives(branch or text)
     else:
         code = text
@@ -73,11 +85,11 @@ def certain_slips(language: Language, text: bytes, spans: Iterable[Span]) -> Ite
         found.span() for found in PROSE.finditer(text)
         if _meets(found.span(), wrong) or (language is Language.CSS and found[0].rstrip()[-1:] in MARKS_OF_SENTENCES)
     ]  # fmt: skip
-    yield from ((FaultKind.SYNTAX, "syntax error", span) for span in lines if not _meets(span, hidden, whole=True))
+    yield from (SourceSlip(S, WRONG, span) for span in lines if not _meets(span, hidden, whole=True))
     yield from _unbalanced(tokens)
     if language is Language.C:
         yield from _without_operands(tokens, wrong)
-        yield from ((FaultKind.SYNTAX, "syntax error", span) for span in wrong if not _may_be_macro(tokens, span))
+        yield from (SourceSlip(S, WRONG, span) for span in wrong if not _may_be_macro(tokens, span))
     else:
         yield from _without_rules(tokens)
 
@@ -104,12 +116,12 @@ def _odd_conditional(text: bytes) -> Span:
     return opened[-1]
 
 
-def _unbalanced(tokens: list[Token]) -> Iterator[Slip]:
+def _unbalanced(tokens: list[Token]) -> Iterator[SourceSlip]:
     opened: list[Token] = []
     for token in tokens:
         kind, text, span = token
         if kind == "open":
-            yield FaultKind.TRUNCATED if text == b"/*" else FaultKind.SYNTAX, f"nothing ends the {text.decode()}", span
+            yield SourceSlip(T if text == b"/*" else S, f"nothing ends the {text.decode()}", span, shifts=True)
             if text == b"/*":
                 return
         elif kind != "bracket":
@@ -117,12 +129,12 @@ def _unbalanced(tokens: list[Token]) -> Iterator[Slip]:
         elif text in CLOSING:
             opened.append(token)
         elif not opened:
-            yield FaultKind.SYNTAX, f"nothing opens the {text.decode()!r}", span
+            yield SourceSlip(S, f"nothing opens the {text.decode()!r}", span, shifts=True)
         elif CLOSING[opened[-1][1]] == text:
             opened.pop()
         else:
             other = opened[-1][1]
-            yield FaultKind.SYNTAX, f"missing {CLOSING[other].decode()!r}", span
+            yield SourceSlip(S, f"missing {CLOSING[other].decode()!r}", span, shifts=True)
             # What closes an outer one closes what is in it; what closes none is passed over.
             while opened and CLOSING[opened[-1][1]] != text and any(CLOSING[one[1]] == text for one in opened):
                 opened.pop()
@@ -130,7 +142,7 @@ def _unbalanced(tokens: list[Token]) -> Iterator[Slip]:
                 opened.pop()
     if opened:
         _, text, span = opened[-1]
-        yield FaultKind.TRUNCATED, f"nothing closes the {text.decode()!r}", span
+        yield SourceSlip(T, f"nothing closes the {text.decode()!r}", span, shifts=True)
 
 
 def _may_be_macro(tokens: list[Token], span: Span) -> bool:
@@ -157,7 +169,7 @@ ENDS_STATEMENT = (b";", b"{", b"}")
 _MACRO = re.compile(rb"[A-Z]{2}|\A_|for_?each")
 
 
-def _without_operands(tokens: list[Token], wrong: list[Span]) -> Iterator[Slip]:
+def _without_operands(tokens: list[Token], wrong: list[Span]) -> Iterator[SourceSlip]:
     """Yield operators without an operand, and numbers in a row, where the grammar is lost."""
     for at in range(len(tokens) - 1):
         (kind, text, span), (other_kind, other, other_span) = tokens[at], tokens[at + 1]
@@ -167,10 +179,10 @@ def _without_operands(tokens: list[Token], wrong: list[Span]) -> Iterator[Slip]:
             continue
         is_row = kind == other_kind == "number" or (kind, other_kind) in (("number", "string"), ("string", "number"))
         if (is_operator or is_row) and _meets((span[0], other_span[1]), wrong):
-            yield FaultKind.SYNTAX, "syntax error", other_span
+            yield SourceSlip(S, WRONG, other_span)
 
 
-def _without_rules(tokens: list[Token]) -> Iterator[Slip]:
+def _without_rules(tokens: list[Token]) -> Iterator[SourceSlip]:
     """Yield what stands outside of every block and begins no rule."""
     prelude: list[Token] = []
     depth = 0
@@ -190,11 +202,11 @@ def _without_rules(tokens: list[Token]) -> Iterator[Slip]:
             else:
                 prelude.append(token)
     if prelude:
-        yield FaultKind.SYNTAX, "no rule begins so", prelude[0][2]
+        yield SourceSlip(S, "no rule begins so", prelude[0][2])
 
 
-def _unlike_selector(prelude: list[Token]) -> Iterator[Slip]:
+def _unlike_selector(prelude: list[Token]) -> Iterator[SourceSlip]:
     if prelude and prelude[0][1] != b"@":
         odd = next((span for kind, text, span in prelude if kind == "string" or text in NOT_IN_SELECTORS), None)
         if odd is not None:
-            yield FaultKind.SYNTAX, "no rule begins so", odd
+            yield SourceSlip(S, "no rule begins so", odd)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,12 +11,15 @@ from typing import Any
 
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.source_code import Language, SourceFault, placeholder
-from retrycontract.languages.certainty import certain_slips
+from retrycontract.languages.certainty import SourceSlip, certain_slips
 from retrycontract.languages.dialects import rewritten
 
 ENGINE = "tree_sitter"
 OPENERS, CLOSERS = frozenset("([{"), frozenset(")]}")
 STRINGS = frozenset({'"', "'", "`", '"""'})
+# What is missing or odd at its own place alone; behind half a bracket, string or block a grammar may be lost.
+ENDS_SHORT = frozenset({")", "]", ";", ",", ":", "identifier"})
+SHIFTING = OPENERS | CLOSERS | STRINGS
 PLAIN_WORDS = 40  # characters of a grammar's name for what is missing
 
 
@@ -81,7 +84,7 @@ def require_grammar(language: Language) -> None:
 
 
 def parse(language: Language, source: str) -> Iterator[SourceFault]:
-    """Yield the first place that the grammar does not take, or that the file holds nothing."""
+    """Yield the places that the grammar does not take, or that the file holds nothing."""
     text = source.removeprefix("\ufeff").encode()
     root = _parser(language).parse(text).root_node
     if not root.has_error:
@@ -99,30 +102,52 @@ def parse(language: Language, source: str) -> Iterator[SourceFault]:
         if not again.has_error:
             return
         faulty = min(list(_faulty(again)), faulty, key=len)
-    if language in UNSURE:
-        certain = certain_slips(language, text, [(node.start_byte, node.end_byte) for node in faulty])
-        if slip := min(certain, key=lambda one: one[2], default=None):
-            kind, reason, (start, _) = slip
-            yield SourceFault(kind, f"{CUT_OFF if kind is FaultKind.TRUNCATED else ''}{reason}", *_place(start, text))
+    yield from _told(language, text, faulty)
+
+
+def _told(language: Language, text: bytes, faulty: list[Any]) -> Iterator[SourceFault]:
+    """Yield what is wrong, from the file's beginning: the first of it, and what does not follow from that."""
+    if language not in UNSURE:
+        ordered = sorted(faulty, key=lambda found: (found.start_byte, not found.is_missing))
+        slips = [_slip(language, text, node) for node in ordered]
+    else:
+        spans = [(node.start_byte, node.end_byte) for node in faulty]
+        slips = sorted(certain_slips(language, text, spans), key=lambda slip: slip.span)
+        if not slips:
+            yield SourceFault(FaultKind.SYNTAX, UNKNOWN, *_place(min(spans)[0], text), is_warning=True)
+    last = 0
+    for slip in slips:
+        line, column = _place(slip.span[0], text)
+        if last and (line <= last or slip.shifts):
+            continue
+        reason = f"{CUT_OFF}{slip.reason}" if slip.kind is FaultKind.TRUNCATED else slip.reason
+        # Browsers supply an implicit end tag by themselves.
+        is_cut = slip.kind is FaultKind.TRUNCATED and "implicit" not in reason
+        if language in LENIENT:
+            is_warning = not is_cut
+            yield SourceFault(FaultKind.SYNTAX if is_warning else slip.kind, reason, line, column, is_warning)
             return
-    node = min(faulty, key=lambda found: (found.start_byte, not found.is_missing))
-    end = len(text.rstrip())
+        yield SourceFault(slip.kind, reason, line, column)
+        if slip.shifts:
+            return
+        last = line + text.count(b"\n", *slip.span)
+
+
+def _slip(language: Language, text: bytes, node: Any) -> SourceSlip:
+    """Say what is wrong with a faulty node, and whether what follows it may be wrong by it alone."""
+    end, kinds = len(text.rstrip()), [leaf.type for leaf in _leaves(node)]
     is_open = (
         node.start_byte >= end
         if node.is_missing
         else node.end_byte >= end and _is_open(node, text[:end], has_long_strings=language in LONG_STRINGS)
     )
     reason = f"missing {node.type[:PLAIN_WORDS]!r}" if node.is_missing else "syntax error"
-    if is_open:
-        fault = SourceFault(FaultKind.TRUNCATED, f"{CUT_OFF}{reason}", *_place(node.start_byte, text))
+    if node.is_missing:
+        shifts = is_open or node.type not in ENDS_SHORT
     else:
-        fault = SourceFault(FaultKind.SYNTAX, reason, *_place(node.start_byte, text))
-    # Browsers supply an implicit end tag by themselves.
-    is_cut = is_open and "implicit" not in node.type
-    if language in UNSURE:
-        yield SourceFault(FaultKind.SYNTAX, UNKNOWN, fault.line, fault.column, is_warning=True)
-    else:
-        yield replace(fault, is_warning=True) if language in LENIENT and not is_cut else fault
+        shifts = b"\n" in text[node.start_byte : node.end_byte].strip() or any(kind in SHIFTING for kind in kinds)
+    kind = FaultKind.TRUNCATED if is_open else FaultKind.SYNTAX
+    return SourceSlip(kind, reason, (node.start_byte, node.end_byte), shifts=shifts)
 
 
 def _named(node: Any) -> Iterator[Any]:
@@ -153,21 +178,26 @@ def _faulty(root: Any) -> Iterator[Any]:
         yield root
 
 
-def _is_open(node: Any, text: bytes, *, has_long_strings: bool) -> bool:
-    """Tell whether a faulty node that reaches the file's end opens more brackets than it closes, or begins a string."""
-    kinds, pending = [], [node]
-    quote = None
+def _leaves(node: Any) -> Iterator[Any]:
+    pending = [node]
     while pending:
         current = pending.pop()
         if current.child_count:
             pending.extend(reversed(current.children))
-            continue
-        kinds.append(current.type)
-        if current.type in ('"', "'") and not has_long_strings:
+        else:
+            yield current
+
+
+def _is_open(node: Any, text: bytes, *, has_long_strings: bool) -> bool:
+    """Tell whether a faulty node that reaches the file's end opens more brackets than it closes, or begins a string."""
+    kinds, quote = [], None
+    for leaf in _leaves(node):
+        kinds.append(leaf.type)
+        if leaf.type in ('"', "'") and not has_long_strings:
             # A string that its own line should end is left open there, however far the grammar goes on.
-            if quote is None and b"\n" in text[current.start_byte :].split(current.type.encode(), 2)[1]:
+            if quote is None and b"\n" in text[leaf.start_byte :].split(leaf.type.encode(), 2)[1]:
                 return False
-            quote = None if quote else current.type
+            quote = None if quote else leaf.type
     balance = sum(kind in OPENERS or kind == "${" for kind in kinds) - sum(kind in CLOSERS for kind in kinds)
     return balance > 0 or quote is not None or bool(kinds and kinds[0] in STRINGS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from retrycontract.contract.checks.failure import Findings, blocks
@@ -18,6 +19,7 @@ from retrycontract.contract.outputs.code_blocks import Candidate, doubt, find_co
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.no_attempt import NO_ATTEMPT, SAID, no_attempt
 from retrycontract.contract.outputs.source_code import (
+    NEIGHBOURS,
     Compiler,
     Language,
     SourceFault,
@@ -64,7 +66,7 @@ def check_source(
     # Reported even if it compiles, as a file that was cut off between two statements does.
     if was_cut_off(finish_reason):
         faults = (*faults, CUT_OFF)
-    found = [source_error(fault, source, language, sanitizer) for fault in faults]
+    found = list(_errors(faults, source, language, sanitizer))
     blocking = [fault for fault in faults if not fault.is_warning]
     if blocking:
         # A person may know better than a grammar. What a length limit cut is no whole file to anybody.
@@ -164,8 +166,30 @@ def _answered(reason: FaultKind) -> SourceFault:
     return NO_FILE if reason is FaultKind.EMPTY else SourceFault(reason, SAID[reason])
 
 
-def source_error(fault: SourceFault, source: str, language: Language, sanitizer: ValueSanitizer) -> ValidationError:
-    """Report what a compiler dislikes, with the line and its neighbours."""
+MOST_PLACES = 10  # places of one error
+
+
+def _errors(
+    faults: Sequence[SourceFault], source: str, language: Language, sanitizer: ValueSanitizer
+) -> Iterator[ValidationError]:
+    """Report every fault; the places where the syntax is wrong are one error, since a file is one value."""
+    placed = [fault for fault in faults if fault.kind is FaultKind.SYNTAX and fault.line and not fault.is_warning]
+    for fault in faults:
+        if fault not in placed:
+            yield source_error(fault, source, language, sanitizer)
+        elif fault is placed[0]:
+            yield source_error(fault, source, language, sanitizer, others=placed[1:])
+
+
+def source_error(
+    fault: SourceFault,
+    source: str,
+    language: Language,
+    sanitizer: ValueSanitizer,
+    *,
+    others: Sequence[SourceFault] = (),
+) -> ValidationError:
+    """Report what a compiler dislikes, with the line and its neighbours; of several places each line alone."""
     if fault.kind in NO_ATTEMPT:
         # There is no place in it to be shown
         return ValidationError(
@@ -175,12 +199,19 @@ def source_error(fault: SourceFault, source: str, language: Language, sanitizer:
             keyword=fault.kind.value,
             hint=HINTS[FaultKind.FENCED].format(language=language.title),
         )
-    where = "" if fault.line is None else f" at line {fault.line}"
-    where += f", column {fault.column}" if fault.line is not None and fault.column is not None else ""
-    said = f"{safe(fault.reason, sanitizer)}{where}"
+    told = (fault, *others[: MOST_PLACES - 1])
+    said = "; ".join(f"{safe(one.reason, sanitizer)}{_where(one)}" for one in told)
+    said += f"; and {len(others) + 1 - len(told)} more" if len(others) >= MOST_PLACES else ""
     code = ErrorCode.CONSTRAINT_VIOLATION if fault.is_warning else ErrorCode.INVALID_JSON_SYNTAX
     if fault.is_warning or fault.kind is FaultKind.SYNTAX:
-        at = "the fault" if fault.line is None else f"line {fault.line}"
+        lines = [str(line) for line in sorted({one.line for one in told if one.line is not None})]
+        at = (
+            f"lines {', '.join(lines[:-1])} and {lines[-1]}"
+            if lines[1:]
+            else f"line {lines[0]}"
+            if lines
+            else "the fault"
+        )
         hint = f"correct {at} and send the whole file again"
     else:
         hint = HINTS.get(fault.kind, "send the whole file again").format(language=language.title)
@@ -190,10 +221,26 @@ def source_error(fault: SourceFault, source: str, language: Language, sanitizer:
         message=code.template.format(constraint=said) if fault.is_warning else f"Invalid {language.title}: {said}",
         severity=ErrorSeverity.WARNING if fault.is_warning else ErrorSeverity.ERROR,
         expected_value=f"a complete {language.title} file",
-        actual_value=None if fault.line is None else excerpt(source, fault.line, fault.column, sanitizer),
+        actual_value=_shown(told, source, sanitizer),
         keyword="warning" if fault.is_warning else fault.kind.value,
         hint=hint,
     )
+
+
+def _where(fault: SourceFault) -> str:
+    if fault.line is None:
+        return ""
+    return f" at line {fault.line}" + ("" if fault.column is None else f", column {fault.column}")
+
+
+def _shown(faults: Sequence[SourceFault], source: str, sanitizer: ValueSanitizer) -> str | None:
+    around = NEIGHBOURS if len(faults) == 1 else 0
+    parts = [
+        excerpt(source, fault.line, fault.column, sanitizer, around=around)
+        for fault in faults
+        if fault.line is not None
+    ]
+    return "\n".join(part for part in parts if part) or None
 
 
 HINTS = {

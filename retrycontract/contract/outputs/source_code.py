@@ -203,8 +203,10 @@ TAB = 4
 _BREAK = re.compile(r"\r\n|\r|\n")
 
 
-def excerpt(source: str, line: int, column: int | None, sanitizer: ValueSanitizer) -> str | None:
-    """Show a line and its neighbours; None where a secret hides which line is which.
+def excerpt(
+    source: str, line: int, column: int | None, sanitizer: ValueSanitizer, *, around: int = NEIGHBOURS
+) -> str | None:
+    """Show a line and those `around` it; None where a secret hides which line is which.
 
     What surrounds them is redacted along, since a part of a secret is not recognised as one.
     """
@@ -223,7 +225,7 @@ def excerpt(source: str, line: int, column: int | None, sanitizer: ValueSanitize
         return None
     original = _lines(window)[at - first]
     caret = _column_in(original, redacted[index], place - starts[at]) if column else None
-    return "\n".join(_numbered(redacted, index, at + 1, caret, sanitizer))
+    return "\n".join(_numbered(redacted, index, at + 1, caret, sanitizer, around))
 
 
 def _lines(text: str) -> list[str]:
@@ -246,8 +248,10 @@ def _column_in(before: str, after: str, column: int) -> int | None:
     return len(after) - rest if before[column:] == after[len(after) - rest :] else None
 
 
-def _numbered(lines: list[str], index: int, number: int, caret: int | None, sanitizer: ValueSanitizer) -> Iterator[str]:
-    first, last = max(0, index - NEIGHBOURS), min(len(lines), index + NEIGHBOURS + 1)
+def _numbered(
+    lines: list[str], index: int, number: int, caret: int | None, sanitizer: ValueSanitizer, around: int
+) -> Iterator[str]:
+    first, last = max(0, index - around), min(len(lines), index + around + 1)
     last -= last - 1 > index and not lines[last - 1]  # a line break ends the file
     width = len(str(number + last - 1 - index))
     for at in range(first, last):
