@@ -9,6 +9,7 @@ import tokenize
 import tomllib
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import astuple, replace
 from itertools import islice
 from typing import Any
 from unicodedata import category
@@ -218,7 +219,7 @@ def compiler_here(language: Language) -> Compiler:
     def compile_source(source: str) -> tuple[SourceFault, ...]:
         reader = READERS.get(language)
         return tuple(
-            SourceFault(fault.kind, excerpt(fault.reason, MAX_REASON), fault.line, fault.column, fault.is_warning)
+            replace(fault, reason=excerpt(fault.reason, MAX_REASON))
             for fault in islice(reader(source) if reader else grammars.parse(language, source), MAX_FAULTS)
         )
 
@@ -228,15 +229,14 @@ def compiler_here(language: Language) -> Compiler:
 def compile_here(request: tuple[str, str]) -> list[list[Any]]:
     """Compile a file for another process: takes language and source, gives the fields of each fault."""
     faults = compiler_here(Language(request[0]))(request[1])
-    return [[fault.kind.value, fault.reason, fault.line, fault.column, fault.is_warning] for fault in faults]
+    return [[fault.kind.value, *astuple(fault)[1:]] for fault in faults]
 
 
 def read_json_file(source: str) -> Iterator[SourceFault]:
     value, fault = parse_json(source.removeprefix("\ufeff"))
     if fault is not None:
-        place = f" at line {fault.line}, column {fault.column}"
-        # The place travels in fields of its own.
-        yield SourceFault(fault.kind, fault.reason.replace(place, ""), fault.line, fault.column)
+        # The reason names every place by itself.
+        yield SourceFault(fault.kind, fault.reason, fault.line, fault.column, hint=fault.hint)
     elif value is None:
         yield placeholder("null")
 

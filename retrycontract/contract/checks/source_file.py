@@ -203,7 +203,9 @@ def source_error(
     said = "; ".join(f"{safe(one.reason, sanitizer)}{_where(one)}" for one in told)
     said += f"; and {len(others) + 1 - len(told)} more" if len(others) >= MOST_PLACES else ""
     code = ErrorCode.CONSTRAINT_VIOLATION if fault.is_warning else ErrorCode.INVALID_JSON_SYNTAX
-    if fault.is_warning or fault.kind is FaultKind.SYNTAX:
+    if fault.hint:
+        hint = f"{fault.hint}; send the whole file again"
+    elif fault.is_warning or fault.kind is FaultKind.SYNTAX:
         lines = [str(line) for line in sorted({one.line for one in told if one.line is not None})]
         at = (
             f"lines {', '.join(lines[:-1])} and {lines[-1]}"
@@ -228,7 +230,8 @@ def source_error(
 
 
 def _where(fault: SourceFault) -> str:
-    if fault.line is None:
+    # A reason that is put together of several may name their places itself.
+    if fault.line is None or f" at line {fault.line}" in fault.reason:
         return ""
     return f" at line {fault.line}" + ("" if fault.column is None else f", column {fault.column}")
 
@@ -250,4 +253,7 @@ HINTS = {
     FaultKind.PLACEHOLDER: "write the file out and send the whole of it",
     FaultKind.ENCODING: "send the file as UTF-8 text",
     FaultKind.DEPTH: "write the file shorter and less deeply nested",
+    FaultKind.DUPLICATE_KEY: "write each key once and send the whole file again",
+    FaultKind.NOT_A_NUMBER: "write a number or null and send the whole file again",
+    FaultKind.SURROGATE: "write complete Unicode characters and send the whole file again",
 }

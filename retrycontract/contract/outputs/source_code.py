@@ -132,7 +132,8 @@ _BY_ENDING = {ending: language for language, spelling in SPELLINGS.items() for e
 class SourceFault:
     """Say what a compiler dislikes; lines and columns count from 1, columns in characters.
 
-    `reason` is the compiler's own text and may quote the source. A warning leaves the file valid.
+    `reason` is the compiler's own text and may quote the source. A warning leaves the file valid. `hint` says what to
+    write instead, where that is known.
     """
 
     kind: FaultKind
@@ -140,6 +141,7 @@ class SourceFault:
     line: int | None = None
     column: int | None = None
     is_warning: bool = False
+    hint: str | None = None
 
 
 def placeholder(what: str) -> SourceFault:
