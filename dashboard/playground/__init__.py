@@ -26,7 +26,7 @@ from retrycontract.languages.grammars import MissingGrammarError
 from retrycontract.store.models import Tool
 from retrycontract.store.models.tools import KINDS
 from retrycontract.store.sealing import UnreadableError
-from retrycontract.usecases.tools.contracts import attempts_allowed, sanitizer
+from retrycontract.usecases.tools.contracts import attempts_allowed, sanitizer, schema_to_show
 from retrycontract.usecases.tools.try_schema import DryRun, dry_run
 
 MOST_ATTEMPTS: Final = 10  # as the API takes them
@@ -179,7 +179,7 @@ class PlaygroundForm(SchemaForm):
         hidden = {
             "name": hider.redact_name(typed["name"]),
             "tool": hider.redact_name(typed["tool"]),
-            "schema": _without_secrets(typed["schema"], hider.redact_schema),
+            "schema": _without_secrets(typed["schema"], schema_to_show),
             "output": _without_secrets(typed["output"], hider.redact) if output is None else output,
         }
         self.is_redacted = any(hidden[name] != text for name, text in typed.items())

@@ -17,7 +17,7 @@ from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Attempt, Tool, ToolVersion
 from retrycontract.usecases.counts.read_insights import Heat, ToolRate, read_heat_map, read_insights, read_tool_rates
-from retrycontract.usecases.tools.contracts import attempts_allowed, expires_after, mode_of, on_expiry, sanitizer
+from retrycontract.usecases.tools.contracts import attempts_allowed, expires_after, mode_of, on_expiry, schema_to_show
 from retrycontract.usecases.tools.try_schema import last_failed
 
 MOST_TOOLS: Final = 500  # of a list; the search finds the rest
@@ -178,7 +178,7 @@ def read_tool(tool: Tool, span: TimeRange) -> ToolStory:
 
 
 def shown_schema(version: ToolVersion) -> Any:
-    return sanitizer().redact_schema(version.schema)
+    return schema_to_show(version.schema)
 
 
 def draw_heat(heats: Iterable[Heat]) -> HeatMap:

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from retrycontract.admin.pages import EditablePage, HistoryInline, Page, block, by, json_block, shown
 from retrycontract.contract.configuration import RANGES, parse_duration
 from retrycontract.store.models import Tool, ToolVersion
-from retrycontract.usecases.tools.contracts import sanitizer
+from retrycontract.usecases.tools.contracts import schema_to_show
 from retrycontract.usecases.tools.register_tool import CHANGEABLE, change_tool
 
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
@@ -126,4 +126,4 @@ class ToolVersionPage(Page):
     @admin.display(description="schema")
     def shown_schema(self, version: ToolVersion) -> SafeString | str:
         """Show the schema that the agent registered, without the secrets that its author left in it."""
-        return json_block(sanitizer().redact_schema(version.schema))
+        return json_block(schema_to_show(version.schema))

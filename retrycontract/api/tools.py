@@ -34,7 +34,7 @@ from retrycontract.checking import AT_ONCE
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.tool_lists import read_tool_list
 from retrycontract.store.models import Tool
-from retrycontract.usecases.tools.contracts import attempts_allowed
+from retrycontract.usecases.tools.contracts import attempts_allowed, schema_to_show
 from retrycontract.usecases.tools.register_tool import (
     Registration,
     ToolSettings,
@@ -223,7 +223,7 @@ def get_tool(request: HttpRequest, response: HttpResponse, name: str, if_none_ma
     tool = Tool.objects.of(agent_of(request).namespace).filter(name=name).first() if name.isprintable() else None
     if tool is None or tool.current_version is None:
         raise Http404
-    found = ToolDetail(**_summary(tool), input_schema=tool.current_version.schema)
+    found = ToolDetail(**_summary(tool), input_schema=schema_to_show(tool.current_version.schema))
     return _unless_known(response, if_none_match, entity_tag(tool.revision), found)
 
 

@@ -295,3 +295,13 @@ def test_a_list_of_tools_is_refused_without_its_secrets(door: Door) -> None:
     reply = door.post("/tools/import", [{"name": "deploy", f"see {GITHUB}": {"type": "object", "properties": {}}}])
     assert reply.status == 422
     assert leaked(GITHUB, str(reply.body), "") == []
+
+
+def test_a_tool_is_read_without_what_its_secret_fields_allow(door: Door) -> None:
+    mark, secret = "[REDACTED: SENSITIVE]", "Tr0ub4dor" + "&3xy"
+    schema = {"properties": {"f": {"writeOnly": True, "enum": [secret, "bb", None]}, "mode": {"enum": ["a", "b"]}}}
+    assert door.put("/tools/note", {"input_schema": schema}).status == 201
+    read = door.get("/tools/note").body["input_schema"]["properties"]
+    assert read == {"f": {"writeOnly": True, "enum": [mark, mark, None]}, "mode": {"enum": ["a", "b"]}}
+    tried = door.post("/check", {"input_schema": schema, "arguments": {"f": 1}})
+    assert secret not in str(tried.body)

@@ -300,7 +300,7 @@ def test_a_keyword_of_a_later_draft_is_a_generic_constraint() -> None:
     index = SchemaIndex({})
     failure = Failure(
         pointer="/a", value=1, schema={}, keyword="someday", place=index.root, resolve=index.resolve,
-        sanitizer=ValueSanitizer(), marked=(),
+        sanitizer=ValueSanitizer(), marked=(), choices={},
     )  # fmt: skip
     (error,) = explain(failure, object())
     assert (error.error_code, error.message) == (ErrorCode.CONSTRAINT_VIOLATION, "Value violates constraint: someday")

@@ -8,6 +8,10 @@ import jsonschema
 import pytest
 
 from retrycontract.contract import pointers
+from retrycontract.contract.checks.composition import SchemaIndex
+from retrycontract.contract.checks.secret_choices import secret_choices
+from retrycontract.contract.configuration import RetryConfiguration, SanitizerMode
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.admission import InvalidSchema, SchemaFault, admit, compile_schema, examine
 
 if TYPE_CHECKING:
@@ -50,6 +54,13 @@ def test_warnings_name_the_references_into_documents_that_tools_were_cut_out_of(
             reference = pointers.resolve(row["schema"], warning.pointer)
             with pytest.raises(LookupError):
                 pointers.resolve(row["schema"], reference.removeprefix("#"))
+
+
+@pytest.mark.parametrize("mode", ["balanced", "strict"])
+def test_every_choice_of_a_published_tool_stays_readable(corpus: Corpus, mode: SanitizerMode) -> None:
+    sanitizer = ValueSanitizer(RetryConfiguration(sanitizer_mode=mode))
+    hidden = {row["id"]: secret_choices(SchemaIndex(row["schema"]), sanitizer) for row in corpus("real_tools")}
+    assert {name: choices for name, choices in hidden.items() if choices} == {}
 
 
 def test_an_invalid_published_tool_is_refused_where_its_fault_is(corpus: Corpus) -> None:

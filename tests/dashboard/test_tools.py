@@ -7,11 +7,13 @@ import json
 import re
 from datetime import timedelta
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.messages import get_messages
 from django.contrib.sessions.models import Session
+from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -317,3 +319,26 @@ def test_a_typed_text_that_is_no_json_is_told_without_its_secrets(admin: Client)
     page = FIELD.sub("", new(admin, schema=f'{{"{GITHUB}": 1, "{GITHUB}": 2}}').content.decode())
     assert "appears twice" in page
     assert leaked(GITHUB, page, "") == []
+
+
+def test_no_page_and_no_copy_says_what_a_secret_field_allows(admin: Client, tmp_path: Path) -> None:
+    secret, made = "Tr0ub4dor" + "&3xy", make_agent()
+    schema = {"properties": {"f": {"x-sensitive": True, "enum": [secret, "bb"]}, "password": {"const": secret}}}
+    tool = make_tool(made, "note", schema)
+    call = make_call(made, [{"f": "no", "password": "no"}], tool="note")
+    paths = [
+        f"/tools/{tool.pk}/",
+        f"/tools/{tool.pk}/schema/",
+        f"/calls/{call.public_id}/",
+        f"/playground/?tool={tool.pk}",
+    ]
+    version = tool.current_version
+    assert version is not None
+    for path in [*paths, f"/admin/retrycontract/toolversion/{version.pk}/change/"]:
+        page = admin.get(path)
+        assert page.status_code == 200, path
+        assert secret not in unescape(page.content.decode()), path
+    call_command("export", str(tmp_path / "copy"), verbosity=0)
+    copy = (tmp_path / "copy").read_text()
+    assert secret not in copy
+    assert '"note"' in copy

@@ -68,6 +68,32 @@ def test_a_secret_in_a_schema_is_not_at_rest_and_not_shown(file_database: Path, 
     assert ToolVersion.objects.get().judged_by == schema
 
 
+SECRET_FIELDS: dict[str, dict[str, Any]] = {
+    "x-sensitive": {"a": {"x-sensitive": True}}, "writeOnly": {"a": {"writeOnly": True}},
+    "format": {"a": {"format": "password"}}, "its name": {"password": {}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("keyword", ["enum", "const", "default", "examples"])
+@pytest.mark.parametrize("field", SECRET_FIELDS)
+def test_what_a_secret_field_allows_is_not_at_rest_and_not_told(
+    file_database: Path, send: Send, field: str, keyword: str
+) -> None:
+    secret = f"Tr0ub4dor&{secrets.token_hex(3)}"  # by which nothing but its field tells that it is a secret
+    ((name, mark),) = SECRET_FIELDS[field].items()
+    value = [secret, "bb"] if keyword in ("enum", "examples") else secret
+    schema = {"type": "object", "properties": {name: {"type": "string", **mark, keyword: value}}}
+    version = make_tool(make_agent(), "note", schema, max_attempts=1).current_version
+    assert version is not None
+    assert send(make_agent(), {name: secret}, tool="note").is_valid
+    wrong = send(make_agent(), {name: 1}, tool="note")
+    assert not wrong.is_valid
+    assert secret not in str(version.schema) + wrong.feedback + str(wrong.errors_json)
+    assert version.sealed is not None
+    assert secret.encode() not in bytes_at_rest(file_database)
+    assert ToolVersion.objects.get().judged_by == schema
+
+
 def test_without_the_sanitiser_it_would_be_at_rest(file_database: Path, settings: Settings) -> None:
     settings.CONTRACT = type(settings.CONTRACT)(redact_secrets=False)
     secret = token()

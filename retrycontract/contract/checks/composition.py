@@ -323,7 +323,7 @@ def _names(schema: dict[str, Any]) -> Iterator[str]:
         *mapping(schema, "dependentRequired").values(),
         *mapping(schema, "dependencies").values(),
     ):
-        yield from needed if isinstance(needed, list) else ()
+        yield from (name for name in needed if isinstance(name, str)) if isinstance(needed, list) else ()
 
 
 def _prefix(schema: dict[str, Any]) -> list[Schema]:

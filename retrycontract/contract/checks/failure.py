@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -10,11 +11,13 @@ from typing import Any
 from retrycontract.contract import pointers
 from retrycontract.contract.advice import unmistakable
 from retrycontract.contract.checks.composition import InstancePlace
+from retrycontract.contract.checks.secret_choices import tells_nothing
 from retrycontract.contract.checks.sensitive_places import MAX_NAME
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.json_types import Resolve, Schema, is_of_a_type
-from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, visible
+from retrycontract.contract.json_types import Resolve, Schema, is_of_a_type, sequence
+from retrycontract.contract.redaction.sanitizer import Choices, ValueSanitizer, elide_middle, visible
+from retrycontract.contract.redaction.schema_marks import HIDDEN
 from retrycontract.contract.schemas.type_expressions import describe, describe_options
 
 MAX_CONSTRAINT = 160  # characters of a pattern or another constraint in a message
@@ -37,6 +40,7 @@ class Failure:
     path: tuple[str, ...] = ()
     root: Schema = True
     referring: tuple[dict[str, Any], ...] = ()
+    choices: Choices  # by the ids of subschemas what is shown for keywords that tell a secret
     advises: bool = True  # false where nobody will read the hints: what was meant is dear to find
 
     @property
@@ -60,9 +64,14 @@ class Failure:
         marks = [schema["x-severity"] for schema in (self.schema, *self.referring) if "x-severity" in schema]
         return LOWERED.get(str(marks[0]), ErrorSeverity.ERROR) if marks else ErrorSeverity.ERROR
 
+    @property
+    def shown_schema(self) -> dict[str, Any]:
+        """Give the schema that refused the value, as it may be shown."""
+        return {**self.schema, **self.choices.get(id(self.schema), {})}
+
     def describe(self, schema: Schema) -> str:
         """Write a schema's type expression, safe to show."""
-        return visible(describe(schema, self.resolve, self.sanitizer.redact_identifier))
+        return visible(describe(schema, self.resolve, self.sanitizer.redact_identifier, self.choices))
 
     def name(self, token: str) -> str:
         """Show a field's name: sanitised, bounded, one line."""
@@ -79,6 +88,21 @@ class Failure:
     def listed(self, options: Iterable[Any]) -> str:
         """List allowed values or names, safe to show."""
         return self.limit(describe_options(options, self.sanitizer.redact_identifier))
+
+    def shown_options(self, options: Iterable[Any]) -> list[Any]:
+        """Give allowed values as they may be told: in a secret place most of them are its secrets."""
+        held = [schema for schema in (self.schema, *self.place.schemas) if id(schema) in self.choices]
+        if not held:
+            return list(options)
+        known = {json.dumps(option): shown for schema in held for option, shown in self._pairs(schema)}
+        return [known.get(json.dumps(each), each if tells_nothing(each) else HIDDEN) for each in options]
+
+    def _pairs(self, schema: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+        """Yield what a subschema allows beside what is shown of it."""
+        shown = {**schema, **self.choices[id(schema)]}
+        yield from zip(sequence(schema, "enum"), sequence(shown, "enum"), strict=True)
+        if "const" in schema:
+            yield schema["const"], shown["const"]
 
     def actual(self, value: Any) -> str:
         """Show a value: redacted, shortened, one line."""

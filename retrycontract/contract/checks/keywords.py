@@ -75,7 +75,7 @@ def property_name(failure: Failure, key: str) -> ValidationError:
         ErrorCode.CONSTRAINT_VIOLATION,
         {"constraint": f"the field name '{name}' is not allowed"},
         at=failure.member(key),
-        expected=f"field names: {failure.describe({'type': 'string', **failure.schema})}",
+        expected=f"field names: {failure.describe({'type': 'string', **failure.shown_schema})}",
         actual=False,
         hint=f"rename '{name}'",
     )
@@ -134,16 +134,18 @@ def _enum(failure: Failure, kind: Kind) -> Iterator[ValidationError]:
 
 def invalid_choice(failure: Failure, options: list[Any]) -> ValidationError:
     """Report a value that is none of the allowed ones, with the nearest of them."""
-    listed = failure.listed(options)
-    guess = failure.nearest(failure.value, options)
+    told = failure.shown_options(options)
+    listed = failure.listed(told)
+    guess = failure.nearest(failure.value, [each for each, shown in zip(options, told, strict=True) if each == shown])
     suggestion = f" (did you mean '{failure.limit(guess)}'?)" if guess else ""
     shown = failure.actual(failure.value)
-    several = len(options) > 1
+    several, is_told = len(options) > 1, told == options
+    wanted = "one of the allowed values" if several else listed if is_told else "the value that is allowed"
     return failure.error(
         ErrorCode.INVALID_ENUM_VALUE,
         {"value": unquoted(shown)},
         expected=f"one of: {listed}" if several else listed,
-        hint=f"change {failure.subject} to {'one of the allowed values' if several else listed}{suggestion}",
+        hint=f"change {failure.subject} to {wanted}{suggestion}",
     )
 
 

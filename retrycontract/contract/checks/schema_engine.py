@@ -26,6 +26,7 @@ from retrycontract.contract.checks.composition import (
 )
 from retrycontract.contract.checks.failure import Failure, subject
 from retrycontract.contract.checks.readings import errors_within
+from retrycontract.contract.checks.secret_choices import secret_choices
 from retrycontract.contract.checks.sensitive_places import sensitive_pointers, without_secret_names
 from retrycontract.contract.checks.unevaluated import settled
 from retrycontract.contract.codes import ErrorCode
@@ -176,6 +177,7 @@ def _unknown(
         failure = Failure(
             pointer=pointer, value=item, schema={}, keyword="additionalProperties",
             place=place, resolve=compiled.index.resolve, sanitizer=sanitizer, marked=marked,
+            choices=secret_choices(compiled.index, sanitizer),
             advises=advises and position < keywords.MAX_ADVISED,
         )  # fmt: skip
         yield from keywords.unknown_fields(failure, keys, severity=severity)
@@ -303,6 +305,7 @@ class Reader:
             sanitizer=self._sanitizer,
             marked=self._marked_at(path),
             referring=self._referring(error.evaluation_path),
+            choices=secret_choices(self._index, self._sanitizer),
             advises=self._advises,
         )
 

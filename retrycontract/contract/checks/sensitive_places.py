@@ -56,10 +56,10 @@ def marks_of(index: SchemaIndex) -> SchemaMarks | None:
         if not isinstance(schema, dict) or (id(schema), is_within) in seen:
             continue
         seen.add((id(schema), is_within))
-        is_within = is_within or _is_secret(index.place([schema]), reaching)
+        is_within = is_within or is_secret_place(index.place([schema]), reaching)
         for name, child in mapping(schema, "properties").items():
             showing = Showing.HOLDING if id(child) in reaching else Showing.OPEN
-            if is_within or _is_secret(index.place([child]), reaching):
+            if is_within or is_secret_place(index.place([child]), reaching):
                 showing = Showing.MARKED
             by_name[name] = max(showing, by_name.get(name, showing))
             pending.append((child, is_within))
@@ -74,7 +74,7 @@ def marks_of(index: SchemaIndex) -> SchemaMarks | None:
         nameless += [child for keyword in _BY_NAME for child in mapping(schema, keyword).values()]
         pending += ((child, is_within) for child in nameless)
     known = name_patterns(tuple(sorted(patterns)))
-    hides_all = _is_secret(index.root, reaching)
+    hides_all = is_secret_place(index.root, reaching)
     return SchemaMarks(by_name, lambda name: bool(known.matching(name)), hides_all=hides_all, reaching=reaching)
 
 
@@ -122,7 +122,7 @@ def _secret_places(index: SchemaIndex, marks: SchemaMarks, value: Any) -> Iterat
             if again > MOST_REPEATED:
                 yield ""
                 return
-        if place and _is_secret(place, marks.reaching):
+        if place and is_secret_place(place, marks.reaching):
             yield pointer
             continue
         is_due = hides if place is None else any(id(schema) in marks.reaching for schema in place.schemas)
@@ -131,7 +131,7 @@ def _secret_places(index: SchemaIndex, marks: SchemaMarks, value: Any) -> Iterat
             is_list_due = not any(keyword in schema for schema in place.schemas for keyword in _OF_MEMBERS)
         if isinstance(item, dict):
             # Where a list of secrets was due its keys may be those.
-            if place and is_list_due and _is_secret(place.child(0), marks.reaching):
+            if place and is_list_due and is_secret_place(place.child(0), marks.reaching):
                 yield pointer
                 continue
             for key, member in item.items():
@@ -223,7 +223,8 @@ def without_secret_names(
     return [names.hidden(error) for error in errors]
 
 
-def _is_secret(place: InstancePlace, reaching: set[int]) -> bool:
+def is_secret_place(place: InstancePlace, reaching: set[int]) -> bool:
+    """Tell a place whose value is marked, or the names in it."""
     return place.sensitive or any(id(schema.get("propertyNames")) in reaching for schema in place.schemas)
 
 

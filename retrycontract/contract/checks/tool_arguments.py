@@ -14,6 +14,7 @@ from retrycontract.contract.advice.spot import Spot
 from retrycontract.contract.checks.failure import Findings, blocks, subject
 from retrycontract.contract.checks.reading import number_errors, read_output, safe, syntax_error, was_cut_off
 from retrycontract.contract.checks.schema_engine import bounded, violations
+from retrycontract.contract.checks.secret_choices import secret_choices
 from retrycontract.contract.checks.sensitive_places import secret_values, without_secret_names
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ErrorSeverity, ValidationError
@@ -130,7 +131,9 @@ def _odd_numbers(value: Any, tool: CompiledTool, sanitizer: ValueSanitizer) -> I
 def _asked_for(spot: Spot, tool: CompiledTool, sanitizer: ValueSanitizer) -> tuple[str | None, bool]:
     """Give the type expression of a place, and tell whether the field may be missing."""
     schemas = [schema for schema in spot.here.place.schemas if schema]
-    wanted = describe(schemas[0], tool.schema.index.resolve, sanitizer.redact_identifier) if schemas else None
+    index, redact = tool.schema.index, sanitizer.redact_identifier
+    choices = secret_choices(index, sanitizer)
+    wanted = describe(schemas[0], index.resolve, redact, choices) if schemas else None
     if spot.container is None or not isinstance(spot.container.value, dict):
         return wanted and visible(wanted), False
     required = [name for schema in spot.container.place.schemas for name in schema.get("required", ())]

@@ -11,6 +11,7 @@ from typing import Any
 
 from retrycontract.contract import pointers
 from retrycontract.contract.checks.composition import SchemaIndex, place_of
+from retrycontract.contract.checks.secret_choices import shown_part
 from retrycontract.contract.checks.sensitive_places import sensitive_pointers
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_text import shown_pointer
@@ -110,7 +111,7 @@ def surrounded(
 ) -> str:
     """Put schema and submission around a feedback that tells the errors; `output` is None where there was none."""
     if options.form is FeedbackForm.CORRECTION:
-        written = json.dumps(shown.schema, ensure_ascii=False)
+        written = json.dumps(shown_part(shown.schema, shown.index, sanitizer), ensure_ascii=False)
         # Nothing of what the model thought before: it would only take that up again.
         answer = without_thoughts(output) if isinstance(output, str) else output
         marked = sensitive_pointers(shown.index, answer)
@@ -120,7 +121,7 @@ def surrounded(
     if options.form is FeedbackForm.EXTRACTION:
         said = f"Attempt {attempt} of {max_attempts} does not conform to the schema: correct it and do it again."
         left = options.max_length - len(told) - len(said) - ROOM
-        schema = _parts(shown, errors, limit=left if output is None else left * 2 // 3)
+        schema = _parts(shown, errors, sanitizer, limit=left if output is None else left * 2 // 3)
         parts = [told, said, schema]
         if output is not None:
             value, fault = parse_json(output) if isinstance(output, str) else (output, None)
@@ -131,9 +132,9 @@ def surrounded(
     return told
 
 
-def _parts(shown: ShownSchema, errors: Sequence[ValidationError], *, limit: int) -> str:
+def _parts(shown: ShownSchema, errors: Sequence[ValidationError], sanitizer: ValueSanitizer, *, limit: int) -> str:
     """Give the whole schema, or the parts that failed, as many as there is room for."""
-    schema = json.dumps(shown.schema, ensure_ascii=False)
+    schema = json.dumps(shown_part(shown.schema, shown.index, sanitizer), ensure_ascii=False)
     if len(schema) <= limit:
         return f"The JSON Schema:\n{schema}"
     lines = {"The parts of the JSON Schema that failed, by pointer into the data:": None}
@@ -144,7 +145,9 @@ def _parts(shown: ShownSchema, errors: Sequence[ValidationError], *, limit: int)
         # A pointer may name what the schema does not know, an unknown field for one; then the part around it is shown.
         while not (found := place_of(shown.index, path).schemas) and path:
             path.pop()
-        part, at = found[0] if found else True, shown_pointer(error.field_path)
+        name = str(path[-1]) if path else ""
+        part = shown_part(found[0] if found else True, shown.index, sanitizer, name)
+        at = shown_pointer(error.field_path)
         whole, short = f"{at}: {json.dumps(part, ensure_ascii=False)}", f"{at}: {describe(part)}"
         # One part takes half of the room that is left at most, so that others are shown as well.
         line = whole if len(whole) <= left // 2 else short

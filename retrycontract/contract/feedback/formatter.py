@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 
 from retrycontract.contract import pointers
 from retrycontract.contract.checks.composition import SchemaIndex
+from retrycontract.contract.checks.secret_choices import secret_choices
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError, whole_errors
@@ -25,7 +26,7 @@ from retrycontract.contract.feedback.progress import Progress, compare
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.outputs.json_faults import CARET
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, visible
-from retrycontract.contract.schemas.type_expressions import Redact, describe
+from retrycontract.contract.schemas.type_expressions import describe
 from retrycontract.contract.tracker import AttemptRecord
 
 SHORT_POINTER = 80  # where even one pointer of full length does not fit
@@ -96,8 +97,7 @@ class ErrorFormatter:
         found = whole_errors(errors)
         if schema is not None:
             index = SchemaIndex(schema)
-            redact = ValueSanitizer(self._configuration).redact_identifier
-            found = [_with_expected(error, index, redact) for error in found]
+            found = [_with_expected(error, index, ValueSanitizer(self._configuration)) for error in found]
         before = [AttemptRecord(attempt_number - 1, tuple(whole_errors(previous_errors)))] if previous_errors else []
         first = first_line(kind, tool_name or "", attempt_number, max_attempts)
         return self._fit(_MessageFrame(first, compare(found, before)), found)
@@ -224,7 +224,7 @@ def _layouts(shown: int, *, with_hints: bool) -> Iterator[_Layout]:
     yield _Layout(1, 0, hints=False, places=0, bodies=False, pointer=SHORT_POINTER)
 
 
-def _with_expected(error: ValidationError, index: SchemaIndex, redact: Redact) -> ValidationError:
+def _with_expected(error: ValidationError, index: SchemaIndex, sanitizer: ValueSanitizer) -> ValidationError:
     """Add the type expression of the schema's part at the error's place, unless the error says what was expected."""
     if error.expected_value is not None:
         return error
@@ -234,7 +234,11 @@ def _with_expected(error: ValidationError, index: SchemaIndex, redact: Redact) -
         # Digits are an index only where the schema does not declare a member of that name.
         place = place.child(token if position is None or token in place.declared else position)
     described = [schema for schema in place.schemas if schema]
-    return replace(error, expected_value=visible(describe(described[0], index.resolve, redact))) if described else error
+    if not described:
+        return error
+    choices = secret_choices(index, sanitizer)
+    expected = describe(described[0], index.resolve, sanitizer.redact_identifier, choices)
+    return replace(error, expected_value=visible(expected))
 
 
 def _shorten(text: str, limit: int | None) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from functools import _lru_cache_wrapper, lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from retrycontract.contract import pointers
@@ -35,6 +36,8 @@ CONTAINER_SHARE = 4
 MARGIN = 6_000
 # Keywords of a schema that hold values of the field it describes, and those that hold fields by name.
 VALUED = frozenset({"default", "example", "examples"})
+Choices = Mapping[int, Mapping[str, Any]]
+NO_CHOICES: Choices = MappingProxyType({})
 NAMED = frozenset({"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"})
 
 
@@ -149,12 +152,19 @@ class ValueSanitizer:
         # Each name of a submission is asked for some twenty times.
         return redact(self._scanner, text) if len(text) < LONGEST_CACHED else redact.__wrapped__(self._scanner, text)
 
-    def redact_schema(self, schema: Any, name: str = "") -> Any:
-        """Replace the secrets in an admitted schema, to show it; `name` is the field that it describes."""
+    def redact_schema(self, schema: Any, name: str = "", *, choices: Choices = NO_CHOICES) -> Any:
+        """Replace the secrets in an admitted schema, to show it; `name` is the field that it describes.
+
+        `choices` has, by the ids of subschemas, what to show for those of their keywords that tell a secret.
+        """
         if isinstance(schema, dict):
-            return {self.redact_identifier(key): self._member(key, part, name) for key, part in schema.items()}
+            held = choices.get(id(schema), {})
+            return {
+                self.redact_identifier(key): held[key] if key in held else self._member(key, part, name, choices)
+                for key, part in schema.items()
+            }
         if isinstance(schema, list):
-            return [self.redact_schema(part, name) for part in schema]
+            return [self.redact_schema(part, name, choices=choices) for part in schema]
         return self.redact_identifier(schema) if isinstance(schema, str) else schema
 
     def redact_pointer(self, pointer: str) -> str:
@@ -166,12 +176,15 @@ class ValueSanitizer:
         """Say whether the name alone makes a field's value secret."""
         return judge(name).mark is not None
 
-    def _member(self, keyword: str, part: Any, name: str) -> Any:
+    def _member(self, keyword: str, part: Any, name: str, choices: Choices) -> Any:
         if keyword in VALUED:
             return self.redact(part, pointers.from_tokens([name] if name else []))
         if keyword in NAMED and isinstance(part, dict):
-            return {self.redact_identifier(field): self.redact_schema(child, field) for field, child in part.items()}
-        return self.redact_schema(part, name)
+            return {
+                self.redact_identifier(field): self.redact_schema(child, field, choices=choices)
+                for field, child in part.items()
+            }
+        return self.redact_schema(part, name, choices=choices)
 
     def _redactor(self, marked: Collection[str], *, bounded: bool = False) -> Redactor:
         return Redactor(self._scanner, secrets=self._configuration.redact_secrets, marked=marked, bounded=bounded)

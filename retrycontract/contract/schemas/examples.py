@@ -13,9 +13,11 @@ import re2
 
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.checks.schema_engine import PLAIN
+from retrycontract.contract.checks.sensitive_places import sensitive_pointers
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.json_types import Schema
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.patterns import text_for
 from retrycontract.contract.schemas.type_expressions import FORMATS
 from retrycontract.contract.tool import DATA, CompiledTool
@@ -36,10 +38,11 @@ IMPLIED = (
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Hold a sample that was checked, or say in `problem` why there is none."""
+    """Hold a sample that was checked, or say in `problem` why there is none; `shown` is the sample without secrets."""
 
     value: Any = None
     problem: str = ""
+    shown: Any = None
 
     @property
     def conforms(self) -> bool:
@@ -51,7 +54,7 @@ class Example:
         """Write it for a model that is to give such data."""
         if not self.conforms:
             return f"There is no example: {self.problem}"
-        return f"This conforms; the values are made up:\n{json.dumps({DATA: self.value}, ensure_ascii=False)}"
+        return f"This conforms; the values are made up:\n{json.dumps({DATA: self.shown}, ensure_ascii=False)}"
 
 
 class _NoSampleError(ValueError):
@@ -70,7 +73,9 @@ def example_of(tool: CompiledTool) -> Example:
         check = tool.check or check_arguments
         findings = check(json.dumps(value) if isinstance(value, str) else value, tool, PLAIN)
         if findings.is_valid:
-            return Example(value)
+            # What the author allows or shows in a secret field is made up no more.
+            marked = sensitive_pointers(tool.schema.index, value)
+            return Example(value, shown=ValueSanitizer().redact(value, marked=marked))
         errors = errors or findings.errors
     if not errors:
         return Example(problem="no sample can be written for this schema")

@@ -12,6 +12,7 @@ from typing import Any
 import regex
 
 from retrycontract.contract.json_types import Resolve, Schema
+from retrycontract.contract.redaction.sanitizer import NO_CHOICES, Choices
 
 Redact = Callable[[str], str]
 
@@ -68,6 +69,7 @@ class _Depth:
 
     resolve: Resolve | None
     redact: Redact
+    choices: Choices
     level: int = 0
     references: int = 0
 
@@ -80,9 +82,14 @@ class _Depth:
         return replace(self, references=self.references + 1)
 
 
-def describe(schema: Schema, resolve: Resolve | None = None, redact: Redact = str) -> str:
-    """Write the type expression of a schema, at most 160 characters; `redact` is given each of its words whole."""
-    return _clip(_expression(schema, _Depth(resolve, redact)))
+def describe(
+    schema: Schema, resolve: Resolve | None = None, redact: Redact = str, choices: Choices = NO_CHOICES
+) -> str:
+    """Write the type expression of a schema, at most 160 characters; `redact` is given each of its words whole.
+
+    `choices` has, by the ids of subschemas, what to show for those of their keywords that tell a secret.
+    """
+    return _clip(_expression(schema, _Depth(resolve, redact, choices)))
 
 
 def lacking(form: str, value: Any) -> str | None:
@@ -97,6 +104,8 @@ def describe_options(options: Iterable[Any], redact: Redact = str) -> str:
     listed, shown, length = list(options), list[str](), 0
     for option in listed:
         text = redact(option if isinstance(option, str) and option else json.dumps(option))
+        if text in shown:  # as marks are
+            continue
         length += len(text) + 2
         if shown and length > MAX_OPTIONS:
             return f"{', '.join(shown)}, … ({len(listed)} values)"
@@ -122,6 +131,7 @@ def _expression(schema: Schema, depth: _Depth) -> str:
         if depth.level > MAX_LEVELS or depth.references == MAX_REFERENCES:
             return "object"
         return _expression(target, depth.referred) if target is not None else "any value"
+    schema = {**schema, **depth.choices.get(id(schema), {})}
     if "const" in schema:
         return depth.redact(json.dumps(schema["const"], ensure_ascii=False))
     if isinstance(schema.get("enum"), list):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 
 from retrycontract.contract.checks.composition import SchemaIndex
+from retrycontract.contract.checks.secret_choices import public_schema
 from retrycontract.contract.configuration import Mode, OnExpiry, RetryConfiguration, parse_duration
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.source_code import declared_language
@@ -61,6 +63,11 @@ def on_expiry(tool: Tool | None, tool_name: str) -> OnExpiry:
     """Tell what happens to a Blocked call of this tool that nobody answered in time."""
     chosen = (tool.on_expiry if tool else None) or _overrides(tool_name).get("on_expiry")
     return "reject" if chosen == "reject" else "expire"
+
+
+def schema_to_show(schema: Any) -> Any:
+    """Give a schema as it may be stored and shown here: without secrets, and without what its secret fields allow."""
+    return public_schema(schema, sanitizer())
 
 
 def sanitizer() -> ValueSanitizer:

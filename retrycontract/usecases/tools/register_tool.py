@@ -25,7 +25,7 @@ from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import WritersQueue, write_transaction
 from retrycontract.usecases.calls.repeat_request import safe_tool_name
 from retrycontract.usecases.counts.keep_count import NOTED, charge, note_work, refuse_overdrawn
-from retrycontract.usecases.tools.contracts import pinned, sanitizer
+from retrycontract.usecases.tools.contracts import pinned, sanitizer, schema_to_show
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def _to_show(agent: Agent, name: str, schema: Any) -> Any:
     """
     versions = ToolVersion.objects.filter(tool__namespace=agent.namespace, tool__name=safe_tool_name(name))
     is_stored = versions.filter(schema_hash=ToolVersion.hash_of(schema)).exists()
-    return None if is_stored else sanitizer().redact_schema(schema)
+    return None if is_stored else schema_to_show(schema)
 
 
 Admitted: TypeAlias = InvalidSchema | tuple[SchemaWarning, ...]  # the fault of a schema, or its warnings
@@ -315,7 +315,7 @@ def _version(tool: Tool, schema: Any, shown: Any, now: datetime, *, is_new: bool
     last = None if is_new else tool.versions.order_by("-number").first()
     number = last.number + 1 if last else 1
     if shown is None:  # it was stored when it was looked for, and has gone since
-        shown = sanitizer().redact_schema(schema)
+        shown = schema_to_show(schema)
     version = ToolVersion.of(tool, schema, shown=shown, number=number, now=now)
     version.save(force_insert=True)
     return version, True

@@ -1,0 +1,162 @@
+"""Find what a schema tells of secrets: the `enum`, `const`, `default` and samples of fields that are secret."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from retrycontract.contract import pointers
+from retrycontract.contract.checks.composition import MAX_CLOSURE, OPENERS, InstancePlace, SchemaIndex, nodes
+from retrycontract.contract.checks.sensitive_places import is_secret_place, marks_of
+from retrycontract.contract.configuration import RetryConfiguration, SanitizerMode
+from retrycontract.contract.json_types import mapping
+from retrycontract.contract.redaction.field_names import judge
+from retrycontract.contract.redaction.sanitizer import NO_CHOICES, VALUED, Choices, ValueSanitizer
+from retrycontract.contract.redaction.schema_marks import HIDDEN
+from retrycontract.contract.schemas.graph import REFERENCES
+
+CHOICES = ("const", "enum")
+LISTED = frozenset({"enum", "examples"})
+# These describe some items of an array, and not which.
+SOME_ITEMS = ("contains", "unevaluatedItems")
+# Of a schema whose places are more than these, as only hostile ones have, every choice is hidden.
+MOST_PLACES = 2_000
+
+
+def public_schema(schema: Any, sanitizer: ValueSanitizer) -> Any:
+    """Give a schema as it may be shown and stored: without secrets, and without what its secret fields allow."""
+    index = SchemaIndex(schema)
+    return sanitizer.redact_schema(schema, choices=secret_choices(index, sanitizer))
+
+
+def shown_part(part: Any, index: SchemaIndex, sanitizer: ValueSanitizer, name: str = "") -> Any:
+    """Give a part of a schema as it may be shown; `name` is the field that it describes."""
+    return sanitizer.redact_schema(part, name, choices=secret_choices(index, sanitizer))
+
+
+def secret_choices(index: SchemaIndex, sanitizer: ValueSanitizer) -> Choices:
+    """Give by the ids of subschemas what is shown for those of their keywords that would tell a secret.
+
+    What is marked is hidden whole. Where a field is only called like a secret, that is hidden which would be hidden of
+    a value that stood there.
+    """
+    return _choices_of(index, sanitizer.configuration.sanitizer_mode) if sanitizer.redacts_secrets else NO_CHOICES
+
+
+@lru_cache(maxsize=500)
+def _choices_of(index: SchemaIndex, mode: SanitizerMode) -> Choices:
+    found: dict[int, dict[str, Any]] = {}
+    sanitizer = ValueSanitizer(RetryConfiguration(sanitizer_mode=mode))
+    for part, name in _named_parts(index):
+        for keyword in CHOICES:
+            if keyword in part:
+                _note(found, part, keyword, sanitizer.redact(part[keyword], pointers.from_tokens([name])))
+    marked = _marked_parts(index)
+    for part in nodes(index.schema) if marked else ():
+        if id(part) in marked:
+            for keyword in (*CHOICES, *VALUED):
+                if keyword in part:
+                    _note(found, part, keyword, _hidden(part[keyword], is_listed=keyword in LISTED))
+    return found
+
+
+def _note(found: dict[int, dict[str, Any]], part: dict[str, Any], keyword: str, shown: Any) -> None:
+    if shown != part[keyword]:
+        found.setdefault(id(part), {})[keyword] = shown
+
+
+def _hidden(value: Any, *, is_listed: bool) -> Any:
+    if is_listed and isinstance(value, list):
+        return [_hidden(each, is_listed=False) for each in value]
+    return value if tells_nothing(value) else HIDDEN
+
+
+def tells_nothing(value: Any) -> bool:
+    """Tell the values that anybody would try first: knowing that one of them is right is knowing nothing."""
+    return value is None or isinstance(value, bool) or value == ""
+
+
+def _named_parts(index: SchemaIndex) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the subschemas of fields that are called like a secret, however deep within, with the name."""
+    pending: list[tuple[Any, str]] = [(index.schema, "")]
+    met = set[tuple[int, str | None]]()
+    while pending:
+        part, name = pending.pop()
+        if isinstance(part, list):
+            pending += ((each, name) for each in part)
+            continue
+        mark = judge(name).mark
+        if not isinstance(part, dict) or (id(part), mark) in met:
+            continue
+        met.add((id(part), mark))
+        if mark is not None:
+            yield part, name
+            pending += ((index.resolve(part[key]), name) for key in REFERENCES if isinstance(part.get(key), str))
+        for keyword, child in part.items():
+            if keyword in ("properties", "patternProperties") and isinstance(child, dict):
+                # A field within a secret one that has an ordinary name is as secret.
+                pending += ((each, field if judge(field).mark else name) for field, each in child.items())
+            elif keyword not in CHOICES and keyword not in VALUED:
+                pending.append((child, name))
+
+
+def _marked_parts(index: SchemaIndex) -> Collection[int]:
+    """Give the ids of the subschemas that describe what is marked, or something within it."""
+    marks = marks_of(index)
+    if marks is None:
+        return ()
+    seeds = [
+        node for node in nodes(index.schema)
+        if id(node) in marks.reaching and is_secret_place(index.place([node]), marks.reaching)
+    ]  # fmt: skip
+    pending, met = [index.root], set[tuple[int, ...]]()
+    while pending:
+        place = _with_refused(index, pending.pop())
+        key = tuple(map(id, place.schemas))
+        if key in met or not any(each in marks.reaching for each in key):
+            continue
+        met.add(key)
+        if len(met) > MOST_PLACES or len(key) >= MAX_CLOSURE:
+            return {id(node) for node in nodes(index.schema)}
+        if is_secret_place(place, marks.reaching):
+            seeds += place.schemas
+        else:
+            pending += _below(index, place)
+    return _all_within(index, seeds)
+
+
+def _all_within(index: SchemaIndex, seeds: Iterable[dict[str, Any]]) -> Collection[int]:
+    pending, found = list[Any](seeds), set[int]()
+    while pending:
+        part = pending.pop()
+        if isinstance(part, list):
+            pending += part
+        elif isinstance(part, dict) and id(part) not in found:
+            found.add(id(part))
+            pending += part.values()
+            pending += (index.resolve(part[key]) for key in REFERENCES if isinstance(part.get(key), str))
+    return found
+
+
+def _with_refused(index: SchemaIndex, place: InstancePlace) -> InstancePlace:
+    """Add to a place what it refuses, which tells of it as well."""
+    known = set(map(id, place.schemas))
+    refused = [each["not"] for each in place.schemas if isinstance(each.get("not"), dict)]
+    if all(id(each) in known for each in refused):
+        return place
+    return _with_refused(index, index.place([*place.schemas, *refused]))
+
+
+def _below(index: SchemaIndex, place: InstancePlace) -> Iterator[InstancePlace]:
+    """Yield the places of members and items, those without a name of their own with all that may describe them."""
+    for name in {name for schema in place.schemas for name in mapping(schema, "properties")}:
+        yield place.child(name)
+    open_to_any = [(schema, schema[key]) for schema in place.schemas for key in OPENERS if key in schema]
+    yield index.place([child for _, child in open_to_any])
+    for schema in place.schemas:
+        for child in mapping(schema, "patternProperties").values():
+            yield index.place([child, *(other for holder, other in open_to_any if holder is not schema)])
+    some = [schema[key] for schema in place.schemas for key in SOME_ITEMS if key in schema]
+    for position in range(place.prefix_length + 1):
+        yield index.place([*place.child(position).schemas, *some])
