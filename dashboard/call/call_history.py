@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+from urllib.parse import urlencode
 
 from django.conf import settings
+from django.db.models import Model, QuerySet, Subquery
 from django.utils.html import escape
 
 from dashboard.call.diagnosis import TONES, Change, Course, Diagnosis, Mark, compare
@@ -28,15 +30,21 @@ from retrycontract.store.models import (
     HeldAnswer,
     StandingHint,
 )
+from retrycontract.store.models.attempts import AttemptQuerySet
 from retrycontract.usecases.answers.deliver_answer import told_text
 from retrycontract.usecases.answers.give_guidance import check_correction, redacted_places
 from retrycontract.usecases.answers.reuse_answers import proposed_arguments
 
-SHOWN_ATTEMPTS = 20  # an agent may go on trying while it is Blocked; the last few say everything
+KNOWN_ATTEMPTS = 20  # an agent may go on trying while it is Blocked; the last few say everything
+LISTED_ATTEMPTS = 10  # on a page, which is to have 60 kB with those that say most
 NEAR_ATTEMPTS = 3  # of long ones the mistakes of so many are shown
+MOST_EARLIER_CARDS = 8_000  # bytes of the cards after the newest, by estimate; of what is older the lines are shown
+MOST_ROUNDS = 20  # of being asked: the last few say everything
+MAX_NUMBER_DIGITS = 9  # of an attempt, in an address
 NAMED_CONTEXT = ("goal", "last_user_message", "trace_url")
 MOST_EDITED = 4_000  # bytes that are in a form unasked
 MOST_SUMMED_UP = 1_000  # characters of the summary for a person
+Row = TypeVar("Row", bound=Model)
 ANSWERABLE = (CallState.BLOCKED, CallState.EXPIRED)
 
 
@@ -52,6 +60,8 @@ class CallHistory:
     held: HeldAnswer | None = None  # an answer that was sent and can still be taken back
     unsent: tuple[HeldAnswer, ...] = ()  # those that their agent no longer needed when their hold was over
     whole: str = ""  # what is shown to its end: an attempt by its number, the schema, the context
+    aim: int = 0  # the attempt that the address leads to
+    older: OlderAttempts | None = None  # what the page lists in the place of the newest
 
     @property
     def version(self) -> str:
@@ -60,17 +70,50 @@ class CallHistory:
 
     @property
     def entries(self) -> list[AttemptEntry | GuidanceEntry]:
-        """Give attempts and guidance, newest first."""
+        """Give what the page lists of attempts and guidance, newest first."""
         newest = self.attempts[0].pk if self.attempts else None
-        entries: list[AttemptEntry | GuidanceEntry] = [GuidanceEntry(given, self.expiries) for given in self.guidance]
-        earlier = [*self.attempts[1:], None]
-        entries += [
-            AttemptEntry(
-                attempt, attempt.pk == newest, before, self.whole == str(attempt.number), index >= NEAR_ATTEMPTS
-            )
-            for index, (attempt, before) in enumerate(zip(self.attempts, earlier, strict=False))
+        answers = self.guidance
+        if self.older is not None:
+            answers = self.older.guidance
+        elif self.following:  # those before stand on the pages of theirs
+            answers = tuple(given for given in answers if given.given_at >= self.listed[-1].submitted_at)
+        entries: list[AttemptEntry | GuidanceEntry] = [
+            GuidanceEntry(given, self.expiries, self.whole) for given in answers
         ]
+        room = MOST_EARLIER_CARDS
+        known = self.attempts if self.older is None else self.older.attempts
+        for index, (attempt, before) in enumerate(zip(self.listed, [*known[1:], None], strict=False)):
+            entry = AttemptEntry(
+                attempt, attempt.pk == newest, before, self.whole == str(attempt.number), self.aim == attempt.number
+            )
+            if not entry.is_open:
+                if room >= 0:
+                    room = room - entry.weight if index < NEAR_ATTEMPTS or not entry.is_cut else -1
+                if room < 0:
+                    entry = replace(entry, is_far=True)
+            entries.append(entry)
         return sorted(entries, key=lambda entry: (entry.at, isinstance(entry, GuidanceEntry)), reverse=True)
+
+    @property
+    def listed(self) -> tuple[Attempt, ...]:
+        """Give the attempts that the page lists, newest first."""
+        return self.attempts[:LISTED_ATTEMPTS] if self.older is None else self.older.attempts
+
+    @property
+    def place(self) -> str:
+        """Write what the page shows of the call as the end of an address: it is asked for again while it is read."""
+        after = self.older.attempts[0].number + 1 if self.older is not None else ""
+        return "&" + urlencode({"whole": self.whole, "attempt": self.aim or "", "after": after})
+
+    @property
+    def following(self) -> int:
+        """Name the attempt after which the page with older attempts begins; 0 where there is none."""
+        oldest = self.listed[-1].number if self.listed else 0
+        return oldest if oldest > 1 else 0
+
+    @property
+    def older_attempts(self) -> int:
+        return max(self.following - 1, 0)
 
     @property
     def is_on_its_way(self) -> bool:
@@ -84,13 +127,14 @@ class CallHistory:
         judged = self.newest_judged
         if judged is None or judged.is_valid or self.call.has_ended:
             return None
-        return Diagnosis.of([attempt for attempt in self.attempts if attempt.is_valid is False])
+        failed = [attempt for attempt in self.attempts if attempt.is_valid is False]
+        return Diagnosis.of(failed, has_older=self.attempts[-1].number > 1)
 
     @property
     def course(self) -> Course:
         """Give what happened, to be drawn."""
         marks = [Mark(entry.at, entry.outcome[0], f"{entry.title}: {entry.outcome[1].lower()}", entry.tone)
-                 for entry in self.entries if isinstance(entry, AttemptEntry)]  # fmt: skip
+                 for entry in (AttemptEntry(attempt, is_newest=False) for attempt in self.attempts)]  # fmt: skip
         marks += [Mark(asked.opened_at, "person", "a person was asked", "ended") for asked in self.escalations]
         marks += [
             Mark(given.given_at, "reply", f"{given.operator.get_username()} answered", "guided")
@@ -120,11 +164,6 @@ class CallHistory:
         """Tell whether the output is right, and the tool waits for a person all the same."""
         newest = self.newest_judged
         return self.call.state == CallState.BLOCKED and newest is not None and bool(newest.is_valid)
-
-    @property
-    def hidden_attempts(self) -> int:
-        """Count the older attempts that are not shown."""
-        return max(self.call.attempts_made - len(self.attempts), 0)
 
     @property
     def escalation(self) -> Escalation | None:
@@ -270,29 +309,66 @@ class CallHistory:
             yield from self.call.context.items()
 
 
-def read_story(call: Call, *, whole: str = "") -> CallHistory:
-    """Read what the page of a call shows; `whole` names what is shown to its end."""
+@dataclass(frozen=True, slots=True)
+class OlderAttempts:
+    """Hold a page of attempts, newest first, which others followed, and what people answered meanwhile."""
+
+    attempts: tuple[Attempt, ...]
+    guidance: tuple[Guidance, ...]
+
+
+def read_story(call: Call, *, whole: str = "", attempt: str = "", after: str = "") -> CallHistory:
+    """Read what the page of a call shows.
+
+    `whole` names what is shown to its end, `attempt` the attempt that is led to, and `after` the one after which the
+    page begins. An older attempt that is named in one of these begins a page of its own.
+    """
     held = list(HeldAnswer.objects.select_related("operator", "escalation", "call").filter(call=call))
     given = call.guidance.select_related("operator", "escalation", "base").order_by("-pk")
+    newest = tuple(_attempts(call)[:KNOWN_ATTEMPTS])
+    begins = _number(after) - 1 if after else _number(whole) or _number(attempt)
     return CallHistory(
         call,
-        tuple(
-            call.attempts.select_related("standing_hint__owner").order_by("-number").defer("sealed")[:SHOWN_ATTEMPTS]
-        ),
-        tuple(without_long_values(given, "base", but=("text", "rendered", "arguments", "patch"))),
-        tuple(call.escalations.order_by("-round")),
+        newest,
+        _rounds(without_long_values(given, "base", but=("text", "rendered", "arguments", "patch"))),
+        _rounds(call.escalations.order_by("-round")),
         tuple(call.events.filter(name="call.expired").order_by("pk").values_list("at", flat=True)),
         _waiting(held),
         tuple(answer for answer in held if answer.is_unsent),
         whole,
+        _number(attempt),
+        _read_older(call, begins) if newest and 0 < begins < newest[:LISTED_ATTEMPTS][-1].number else None,
     )
+
+
+def _attempts(call: Call) -> AttemptQuerySet:
+    return call.attempts.select_related("standing_hint__owner").order_by("-number").defer("sealed")
+
+
+def _number(asked: str) -> int:
+    """Read an attempt's number out of an address; 0 for anything else."""
+    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= MAX_NUMBER_DIGITS else 0
+
+
+def _rounds(rows: QuerySet[Row]) -> tuple[Row, ...]:
+    return tuple(rows[:MOST_ROUNDS])
+
+
+def _read_older(call: Call, begins: int) -> OlderAttempts:
+    """Read the page that begins with an attempt, which others followed."""
+    attempts = tuple(_attempts(call).filter(number__lte=begins)[:LISTED_ATTEMPTS])
+    before = call.attempts.filter(number__gt=begins).order_by("number").values("submitted_at")[:1]
+    answers = call.guidance.select_related("operator", "escalation").filter(given_at__lt=Subquery(before))
+    if attempts[-1].number > 1:
+        answers = answers.filter(given_at__gte=attempts[-1].submitted_at)
+    return OlderAttempts(attempts, _rounds(answers.order_by("-pk")))
 
 
 def read_version(call: Call) -> str:
     """Digest a call as `CallHistory.version` does, without reading its attempts."""
-    given = without_long_values(call.guidance.order_by("-pk"))
+    given = _rounds(without_long_values(call.guidance.order_by("-pk")))
     held = HeldAnswer.objects.select_related("escalation", "call").filter(call=call)
-    return version_of(call, tuple(given), _waiting(list(without_long_values(held, "call"))))
+    return version_of(call, given, _waiting(list(without_long_values(held, "call"))))
 
 
 def version_of(call: Call, guidance: tuple[Guidance, ...], held: HeldAnswer | None) -> str:

@@ -40,8 +40,11 @@ class Diagnosis:
     others: int  # mistakes of other kinds
 
     @classmethod
-    def of(cls, failed: Sequence[Attempt]) -> Diagnosis | None:
-        """Diagnose the failed attempts of a call, the newest first; None where none failed."""
+    def of(cls, failed: Sequence[Attempt], *, has_older: bool = False) -> Diagnosis | None:
+        """Diagnose the failed attempts of a call, the newest first; None where none failed.
+
+        `has_older` where these are the newest of more, so that what all of them have in common may have come before.
+        """
         made = [kinds_of(attempt.errors) for attempt in failed]
         if not made or not made[0]:
             return None
@@ -51,6 +54,8 @@ class Diagnosis:
         worst = max(patterns, key=lambda one: (one.is_blocking, runs[one.kind]))
         run = runs[worst.kind]
         lead = f"{ordinal(run)} time the same" if run > 1 else "A new mistake" if len(made) > 1 else ""
+        if has_older and run == len(made):
+            lead = f"The same {run} times or more"
         error = worst.first
         place, what, found = worst.pattern, rule_of(error), ""
         # Of the whole output, or where nothing certain is expected, the error's own words say more.

@@ -10,9 +10,12 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final, TypeVar
 
+from django.utils.html import escape
+
 from dashboard.call.diagnosis import Change, compare
 from dashboard.shared.json_view import is_long
 from dashboard.shared.mistakes import MistakePattern, by_pattern
+from dashboard.shared.near_lines import NEAR_TEXT
 from dashboard.shared.text_view import is_long_text
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
@@ -25,8 +28,13 @@ MOST_EARLIER: Final = 2  # of an attempt that another followed
 MOST_TOLD: Final = 300  # bytes of one, as it is written
 MOST_CHANGES: Final = 8
 MOST_WHOLE: Final = 200  # shown of an attempt to its end: of 30,000 a page would have 19 MB
-MOST_CHANGED: Final = 1_000  # bytes of them
+MOST_CHANGED: Final = 800  # bytes of them
 MOST_SAID: Final = 2_000  # characters of what the model said
+MOST_READ: Final = 400  # characters of what it read, of an attempt that is not shown to its end
+MOST_ANSWERED: Final = 1_000  # characters of what it read of a person's answer
+MOST_WHERE: Final = 40  # characters of a place in a line
+MOST_CARD: Final = 7_000  # bytes of an attempt that is shown to its end unasked, by estimate
+CARD: Final = 1_000  # bytes of a card that holds nothing
 Item = TypeVar("Item")
 _AT_LINE = re.compile(r" at line (\d{1,6})\b")
 
@@ -45,7 +53,8 @@ class AttemptEntry:
     is_newest: bool
     before: Attempt | None = None  # the attempt before it, when that one is known
     is_whole: bool = False  # shown to its end
-    is_far: bool = False  # so many followed that only its line is shown where it is long
+    is_aim: bool = False  # the address leads to it
+    is_far: bool = False  # so much stands before it that only its line is shown
 
     @cached_property
     def _told(self) -> tuple[ValidationError, ...]:
@@ -76,25 +85,49 @@ class AttemptEntry:
     def shown_mistakes(self) -> tuple[MistakePattern, ...]:
         if not self.is_cut:
             return self.mistakes
-        most = MOST_MISTAKES if self.is_newest else 0 if self.is_far else MOST_EARLIER
+        most = MOST_EARLIER if self.is_brief else MOST_MISTAKES
         return _first(self.mistakes[:most], lambda one: one.first, MOST_TOLD * most)
 
     @cached_property
     def is_cut(self) -> bool:
         """Tell whether it is not shown to its end."""
         return not self.is_whole and (
-            self.is_long or len(self.mistakes) > MOST_MISTAKES or len(self.shown_changes) < len(self.changes or ())
+            self.is_long
+            or len(self.mistakes) > MOST_MISTAKES
+            or len(self.shown_changes) < len(self.changes or ())
+            or self.weight > MOST_CARD
         )
 
     @property
     def is_brief(self) -> bool:
         """Tell whether its mistakes alone are shown: the newest attempt says what an answer is about."""
-        return self.is_cut and not self.is_newest
+        return self.is_cut and not self.is_open
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether it is unfolded."""
+        return self.is_newest or self.is_aim or self.is_whole
+
+    @cached_property
+    def weight(self) -> int:
+        """Estimate the bytes of its card: most of them say what was wrong, what came, and what the model read."""
+        told = [one.first for one in self.mistakes[:MOST_MISTAKES]]
+        size = len(escape(f"{told}{self.attempt.feedback}{self.shown_said}").encode(errors="replace"))
+        # The output stands in it once as a whole, and in parts before and after a change.
+        output = NEAR_TEXT if self.is_long else 3 * len(escape(repr(self.attempt.output)).encode(errors="replace"))
+        return CARD + size + output
 
     @property
     def shown_said(self) -> str:
         """Give what the model said, or how it begins and ends."""
-        return self.attempt.said if self.is_whole else elide_middle(self.attempt.said, MOST_SAID)
+        said: str = self.attempt.said or ""
+        return said if self.is_whole else elide_middle(said, MOST_SAID)
+
+    @property
+    def shown_feedback(self) -> str:
+        """Give what the model read, or how it begins and ends."""
+        feedback = self.attempt.feedback
+        return elide_middle(feedback, MOST_READ) if self.is_cut else feedback
 
     @property
     def is_repeat(self) -> bool:
@@ -115,6 +148,11 @@ class AttemptEntry:
     def mistakes(self) -> tuple[MistakePattern, ...]:
         """Give its errors, those that are alike as one."""
         return by_pattern(self._told)
+
+    @property
+    def where(self) -> str:
+        """Name the place of its first mistake, as much of it as stands in a line."""
+        return elide_middle(self.mistakes[0].pattern, MOST_WHERE)
 
     @property
     def account(self) -> list[tuple[str, str]]:
@@ -189,6 +227,21 @@ class GuidanceEntry:
 
     guidance: Guidance
     expiries: tuple[datetime, ...] = ()
+    whole: str = ""  # what the page shows to its end
+
+    @property
+    def anchor(self) -> str:
+        return f"guidance-{self.guidance.pk}"
+
+    @property
+    def is_whole(self) -> bool:
+        return self.whole == self.anchor
+
+    @property
+    def shown_text(self) -> str:
+        """Give what the model reads, or how that begins and ends."""
+        text = self.guidance.rendered
+        return text if self.is_whole else elide_middle(text, MOST_ANSWERED)
 
     @property
     def at(self) -> datetime:

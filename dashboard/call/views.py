@@ -51,7 +51,7 @@ def call(request: HttpRequest, public_id: str) -> HttpResponse:
         # Told without reading the attempts, for an open page asks again and again.
         if request.GET.get("seen") == read_version(found):
             return HttpResponse(status=UNCHANGED)
-        story = read_story(found, whole=request.GET.get("whole", ""))
+        story = _asked_story(request, found)
         context = _story_context(request, story) | _asked(story, request.GET.get("form", "")) | {"is_poll": True}
         if "beside" not in request.GET:
             return render(request, "call/_call_live.html", context)
@@ -59,7 +59,12 @@ def call(request: HttpRequest, public_id: str) -> HttpResponse:
         context["size"] = int(size) if size.isdecimal() and len(size) < 9 else 1
         page = "dashboard:group" if context["size"] > 1 and context["may_answer"] else "dashboard:call"
         return render(request, "inbox/_pane.html", context | {"opens": reverse(page, args=[public_id])})
-    return _page(request, read_story(found, whole=request.GET.get("whole", "")))
+    return _page(request, _asked_story(request, found))
+
+
+def _asked_story(request: HttpRequest, found: Call) -> CallHistory:
+    whole, attempt, after = request.GET.get("whole", ""), request.GET.get("attempt", ""), request.GET.get("after", "")
+    return read_story(found, whole=whole, attempt=attempt, after=after)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -214,11 +214,31 @@ def test_a_link_to_an_attempt_leads_to_it_unfolded_and_that_of_its_trace_to_wher
     site.page.locator("#attempt-1 > summary").click()
     site.page.get_by_role("link", name="Link to this attempt").last.click()
     address = site.page.url
-    assert address.endswith(f"/calls/{call.public_id}/#attempt-1")
+    assert address.endswith(f"/calls/{call.public_id}/?attempt=1#attempt-1")
     site.page.goto(site.url)
     site.page.goto(address)
     expect(site.page.locator("#attempt-1")).to_have_attribute("open", "")
     expect(site.page.locator("#attempt-1")).to_be_in_viewport()
+
+
+def test_older_attempts_are_read_by_their_links_in_their_place_and_by_an_address_from_before_they_were_old(
+    site: Site,
+) -> None:
+    call = make_blocked()
+    for number in range(4, 18):
+        submit(make_agent(), {"service": "web", "region": f"mars {number}", "of": {"many": ["x"] * 30}}, call=call)
+    site.open(call)
+    site.page.locator("#attempt-9").click()
+    expect(site.page.locator("details#attempt-9")).to_contain_text("mars 9")
+    site.page.get_by_role("link", name="7 older attempts").click()
+    expect(site.page.locator("#timeline-title")).to_contain_text("attempts 7 to 1 of 17, newest first")
+    check_look(site.page, "older-attempts", (("light", 1280), ("dark", 360)))
+    site.page.goto(site.url)
+    site.page.goto(f"{site.url}/calls/{call.public_id}/#attempt-2")
+    expect(site.page.locator("#attempt-2")).to_have_attribute("open", "")
+    expect(site.page.locator("#attempt-2")).to_be_in_viewport()
+    site.page.get_by_role("link", name="Newest attempts").click()
+    expect(site.page.locator("#attempt-17")).to_have_attribute("open", "")
 
 
 def test_whoever_types_is_told_that_somebody_else_was_first(site: Site) -> None:

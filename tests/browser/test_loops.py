@@ -126,7 +126,7 @@ def test_a_response_goes_on_after_a_hint_and_the_log_tells_all_of_it(
     words = page.locator(".log-mark").all_inner_texts()
     assert [word.strip() for word in words] == ["Malformed"] * 3 + ["Success"]
     page.locator(".log-line .row-link").first.click()
-    expect(page).to_have_url(re.compile(f"/calls/{call_id}/#attempt-1$"))
+    expect(page).to_have_url(re.compile(f"/calls/{call_id}/[?]attempt=1#attempt-1$"))
 
 
 def test_a_source_file_compiles_after_a_hint(

@@ -165,6 +165,7 @@ FORMS: Final[dict[str, str]] = {
 # What pages of the desk read without a form.
 PAGES: Final[dict[str, str]] = {
     "GET after": "a filter of the inbox",
+    "GET attempt": "a look for news",
     "GET next": "a filter of the inbox",  # cleaned by the same middleware; test_provider.py looks into the session
     "GET connect": OURS,  # compared, and kept nowhere
     "GET iss": OF_PROVIDER,

@@ -144,7 +144,8 @@ OPENED: dict[str, tuple[str, ...]] = {
         "/insights/failures.csv?range=@@&tool=@@", "/tools/{tool}/?range=@@"),
     "a line of a schema": ("/tools/{tool}/schema/?field=@@&back=tool%3D@@",),
     "a list of hints": ("/hints/?show=@@&after=@@",),
-    "a look for news": ("/calls/{call}/?seen=@@&form=@@&whole=@@&beside=@@", "/calls/{call}/claim/?seen=@@"),
+    "a look for news": (
+        "/calls/{call}/?seen=@@&form=@@&whole=@@&beside=@@&attempt=@@&after=@@", "/calls/{call}/claim/?seen=@@",),
     "a search of the calls": (
         "/calls/?q=@@&tool=@@&namespace=@@&agent=@@&model=@@&version=@@&field=@@&state=@@&kind=@@&code=@@&course=@@&since=@@&until=@@",
         "/calls/?counted_since=@@&counted_until=@@&nameless=@@&course=failing&code=VAL-008&field=@@&model=@@",),

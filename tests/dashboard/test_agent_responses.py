@@ -32,7 +32,7 @@ def test_the_log_reads_as_it_went_and_leads_to_the_call(desk: Client) -> None:
         text.index(word) for word in ("Malformed the reply", "Schema violation correction 1", "Success correction 2")
     ]
     assert places == sorted(places)
-    assert f"/calls/{call.public_id}/#attempt-2" in page.content.decode()
+    assert f"/calls/{call.public_id}/?attempt=2#attempt-2" in page.content.decode()
     assert "task-1 turn 4" in text.replace("task-1turn", "task-1 turn")
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+from datetime import timedelta
+from html import unescape
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,16 +14,28 @@ from django.utils import timezone
 
 from dashboard.navigation import Role
 from retrycontract.contract.outputs import Generation, Kind
+from retrycontract.store.models import Attempt, Call
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from tests.dashboard.conftest import HTMX, logged_in, text_of
-from tests.factories import DEPLOY, RIGHT, WRONG, make_agent, make_blocked, make_call, make_tool, make_user, submit
+from tests.factories import (
+    DEPLOY,
+    RIGHT,
+    WRONG,
+    answer,
+    make_agent,
+    make_blocked,
+    make_call,
+    make_tool,
+    make_user,
+    submit,
+)
 from tests.usecases.conftest import configure
 
 if TYPE_CHECKING:
     from django.test import Client
     from pytest_django import Settings
 
-    from retrycontract.store.models import Call, Tool
+    from retrycontract.store.models import Tool
 
 pytestmark = pytest.mark.django_db
 
@@ -169,3 +185,126 @@ def test_an_attempt_without_an_output_is_told_as_that(desk: Client) -> None:
     tool = make_tool(make_agent())
     make_call(make_agent(), [None], **_beside("refused by the agent alone"))
     assert "What it sent No output." in text_of(desk.get(f"/tools/{tool.pk}/"))
+
+
+FIELDS = [f"field_{number}" for number in range(8)]
+OF_FIELDS: dict[str, Any] = {"type": "object", "properties": {name: {"type": "integer"} for name in FIELDS}}
+
+
+def make_long(number: int, mistakes: int = 8, words: int = 1) -> Call:
+    """Make a Blocked call of so many attempts with mistakes; what follows the third is written at once."""
+    agent = make_agent()
+    make_tool(agent, "order", OF_FIELDS)
+    outputs = [{name: f"{made} of <{name}>" * words for name in FIELDS[:mistakes]} for made in range(3)]
+    call = make_call(agent, outputs, tool="order")
+    of_third = {field.attname: getattr(call.attempts.get(number=3), field.attname) for field in Attempt._meta.fields}
+    rows = [
+        Attempt(**of_third | {"id": None, "number": made, "output": outputs[made % 3], "output_hash": str(made)})
+        for made in range(4, number + 1)
+    ]
+    for row in rows:
+        row.submitted_at += timedelta(seconds=row.number)
+    Attempt.objects.bulk_create(rows, batch_size=500)
+    Call.objects.filter(pk=call.pk).update(attempts_made=number)
+    return Call.objects.get(pk=call.pk)
+
+
+def numbers_on(html: str) -> list[int]:
+    return [int(number) for number in re.findall(r'id="attempt-(\d+)"', html)]
+
+
+def link_called(words: str, html: str) -> str | None:
+    found = [
+        href for href, text in re.findall(r'<a\s[^>]*?href="([^"]+)"[^>]*>(.*?)</a>', html, re.DOTALL)
+        if words in " ".join(re.sub("<[^>]+>", " ", text).split())
+    ]  # fmt: skip
+    return unescape(found[0]) if found else None
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX], ids=["a page", "a fragment"])
+def test_older_attempts_stand_on_pages_that_lead_to_each_other(desk: Client, headers: dict[str, str]) -> None:
+    call = make_long(25)
+    address: str | None = f"/calls/{call.public_id}/"
+    seen: list[list[int]] = []
+    while address:
+        html = desk.get(address, headers=headers).content.decode()
+        assert (link_called("Newest attempts", html) is None) == (not seen)
+        seen.append(numbers_on(html))
+        address = link_called("older attempt", html)
+    assert [*chain.from_iterable(seen)] == list(range(25, 0, -1))
+    assert len(seen) == 3
+    assert "attempts 5 to 1 of 25, newest first" in text_of(desk.get(f"/calls/{call.public_id}/?after=6"))
+
+
+def test_a_page_of_older_attempts_follows_its_agent_as_it_is(desk: Client) -> None:
+    call = make_long(25)
+    html = desk.get(f"/calls/{call.public_id}/?after=6").content.decode()
+    poll = re.search(r'id="live".*?hx-get="([^"]+)"', html, re.DOTALL)
+    assert poll is not None
+    asked = unescape(poll.group(1))
+    assert desk.get(asked, headers=HTMX).status_code == 204
+    Call.objects.filter(pk=call.pk).update(attempts_made=26)
+    assert numbers_on(desk.get(asked, headers=HTMX).content.decode()) == [5, 4, 3, 2, 1]
+
+
+@pytest.mark.parametrize("number", [1, 5, 6, 15, 16, 24, 25])
+def test_the_link_to_an_attempt_leads_to_it_wherever_it_is(desk: Client, number: int) -> None:
+    call = make_long(25)
+    for asked in ("attempt", "whole"):
+        html = desk.get(f"/calls/{call.public_id}/?{asked}={number}").content.decode()
+        assert f'id="attempt-{number}" open' in html
+        assert link_called("Link to this attempt", html.split(f'id="attempt-{number}"')[1]) == (
+            f"/calls/{call.public_id}/?attempt={number}#attempt-{number}"
+        )
+
+
+@pytest.mark.parametrize("asked", ["after=0", "after=x", "after=26", "after=1", "attempt=99", "attempt=-1",
+                                   "whole=" + "9" * 30, "after=" + "9" * 30, "attempt=%C2%B2"])  # fmt: skip
+def test_an_address_that_names_no_older_attempt_shows_the_newest(desk: Client, asked: str) -> None:
+    call = make_long(25)
+    assert numbers_on(desk.get(f"/calls/{call.public_id}/?{asked}").content.decode()) == list(range(25, 15, -1))
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (3, "3rd time the same:"),
+        (20, "20th time the same:"),
+        (21, "The same 20 times or more:"),
+        (60, "The same 20 times or more:"),
+    ],
+)
+def test_the_head_says_no_number_that_is_not_true(desk: Client, number: int, said: str) -> None:
+    assert said in read(desk, make_long(number))
+
+
+@pytest.mark.parametrize(("mistakes", "words"), [(8, 1), (8, 40), (4, 12), (1, 1)])
+@pytest.mark.parametrize("number", [3, 25, 60, 3_000])
+def test_the_page_of_a_call_stays_small_however_many_attempts_it_has(
+    desk: Client, number: int, mistakes: int, words: int
+) -> None:
+    address = f"/calls/{make_long(number, mistakes, words).public_id}/"
+    middle = max(number // 2, 1)
+    for asked in ("", f"?after={middle + 1}", f"?attempt={middle}", "?attempt=1"):
+        page = desk.get(address + asked).content
+        assert len(page) < 60_000, asked
+        assert 0 < len(numbers_on(page.decode())) <= 10, asked
+
+
+def test_what_people_answered_stands_on_the_page_of_its_attempts(desk: Client) -> None:
+    call = make_blocked()
+    noah = make_user("noah")
+    given = []
+    for _ in range(8):
+        given.append(answer(call, noah).pk)
+        for _ in range(3):
+            submit(make_agent(), WRONG, call=call)
+        call.refresh_from_db()
+    address: str | None = f"/calls/{call.public_id}/"
+    pages = []
+    while address:
+        html = desk.get(address).content.decode()
+        pages.append([int(key) for key in re.findall(r'id="guidance-(\d+)"', html)])
+        address = link_called("older attempt", html)
+    assert [*chain.from_iterable(pages)] == given[::-1]
+    assert all(1 <= len(page) <= 4 for page in pages)

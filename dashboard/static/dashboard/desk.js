@@ -421,6 +421,8 @@
   const unfold = () => {
     const aim = document.getElementById(location.hash.slice(1)); // :target fits only once the page has been scrolled there
     if (aim?.matches("details")) aim.open = true;
+    const number = /^#attempt-(\d{1,9})$/.exec(location.hash)?.[1]; // so many followed that another page has it
+    if (number && !aim && one(".timeline") && !location.search) location.replace(`?attempt=${number}${location.hash}`);
   };
   unfold();
   addEventListener("hashchange", unfold);
