@@ -81,6 +81,8 @@ HIDDEN: dict[str, tuple[Any, Any]] = {
     "a choice of a secret name": (field({"anyOf": [ONE, {"const": PIN}]}, "password"), {"password": "no"}),
     "a secret name's reference": (
         field({"$ref": "#/$defs/a"}, "password", **{"$defs": {"a": ONE}}), {"password": "no"}),
+    "a definition that is called like a keyword": (
+        field(True, **{"$defs": {"enum": field(ONE, "password")}, "$ref": "#/$defs/enum"}), {"password": "no"}),
     "a discriminator": (
         {"oneOf": [{"properties": {"f": MARK | ONE}, "required": ["f"]},
                    {"properties": {"f": MARK | {"const": PIN}}, "required": ["f"]}]}, {"f": "no"}),
@@ -177,3 +179,17 @@ def test_a_schema_with_too_many_places_to_be_looked_at_shows_no_choice() -> None
                                    for other in names}, "x": ONE} for name in names}  # fmt: skip
     schema = {"$defs": steps, "$ref": "#/$defs/n0", "properties": {"f": MARK | SOME, "g": {"const": SECRET}}}
     assert PIN not in json.dumps(public_schema(schema, ValueSanitizer()))
+
+
+def test_no_description_and_no_hint_repeats_what_a_secret_field_allows() -> None:
+    said = {"description": f"It is {SECRET}.", "title": SECRET, "x-hint": f"Send {SECRET}, or fast"}
+    schema = field(MARK | SOME | said, description=f"f is {SECRET}", **{"$comment": f"({SECRET})"})
+    before = json.dumps(schema)
+    shown = [public_schema(schema, ValueSanitizer()) for _ in range(2)]
+    assert shown[0] == shown[1]
+    assert (held(json.dumps(shown[0])), json.dumps(schema)) == ([], before)
+    assert shown[0]["properties"]["f"]["x-hint"] == "Send [REDACTED: SENSITIVE], or fast"
+    outcome = RetryContract(tools=[Tool(name="t", input_schema=schema)]).check("t", "c1", {"f": 1})
+    assert outcome.tool_result is not None
+    assert held(outcome.tool_result.content) == []
+    assert "send [REDACTED: SENSITIVE], or fast" in outcome.tool_result.content

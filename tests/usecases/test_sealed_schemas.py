@@ -90,6 +90,7 @@ def test_what_a_secret_field_allows_is_not_at_rest_and_not_told(
     assert not wrong.is_valid
     assert secret not in str(version.schema) + wrong.feedback + str(wrong.errors_json)
     assert version.sealed is not None
+    make_tool(make_agent(), "note", schema, description=f"Send {secret} along.")
     assert secret.encode() not in bytes_at_rest(file_database)
     assert ToolVersion.objects.get().judged_by == schema
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from retrycontract.contract.checks.sensitive_places import MAX_NAME
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import Resolve, Schema, is_of_a_type, sequence
+from retrycontract.contract.redaction.echoes import Echoes
 from retrycontract.contract.redaction.sanitizer import Choices, ValueSanitizer, elide_middle, visible
 from retrycontract.contract.redaction.schema_marks import HIDDEN
 from retrycontract.contract.schemas.type_expressions import describe, describe_options
@@ -41,6 +42,7 @@ class Failure:
     root: Schema = True
     referring: tuple[dict[str, Any], ...] = ()
     choices: Choices  # by the ids of subschemas what is shown for keywords that tell a secret
+    echoes: Echoes = field(default_factory=Echoes)  # of these, which the author's hints may repeat
     advises: bool = True  # false where nobody will read the hints: what was meant is dear to find
 
     @property
@@ -83,7 +85,7 @@ class Failure:
 
     def limit(self, text: str) -> str:
         """Show a constraint of the schema: without secrets, bounded, one line."""
-        return _limited(self.sanitizer.redact_identifier(text))
+        return _limited(self.echoes.hidden_in(self.sanitizer.redact_identifier(text)))
 
     def listed(self, options: Iterable[Any]) -> str:
         """List allowed values or names, safe to show."""
@@ -100,7 +102,7 @@ class Failure:
     def _pairs(self, schema: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
         """Yield what a subschema allows beside what is shown of it."""
         shown = {**schema, **self.choices[id(schema)]}
-        yield from zip(sequence(schema, "enum"), sequence(shown, "enum"), strict=True)
+        yield from zip(sequence(schema, "enum"), sequence(shown, "enum"), strict=False)
         if "const" in schema:
             yield schema["const"], shown["const"]
 

@@ -26,7 +26,7 @@ from retrycontract.contract.checks.composition import (
 )
 from retrycontract.contract.checks.failure import Failure, subject
 from retrycontract.contract.checks.readings import errors_within
-from retrycontract.contract.checks.secret_choices import secret_choices
+from retrycontract.contract.checks.secret_choices import echoes_of_choices, secret_choices
 from retrycontract.contract.checks.sensitive_places import sensitive_pointers, without_secret_names
 from retrycontract.contract.checks.unevaluated import settled
 from retrycontract.contract.codes import ErrorCode
@@ -306,6 +306,7 @@ class Reader:
             marked=self._marked_at(path),
             referring=self._referring(error.evaluation_path),
             choices=secret_choices(self._index, self._sanitizer),
+            echoes=echoes_of_choices(self._index, self._sanitizer),
             advises=self._advises,
         )
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from copy import deepcopy
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from retrycontract.contract import pointers
@@ -11,28 +13,32 @@ from retrycontract.contract.checks.composition import MAX_CLOSURE, OPENERS, Inst
 from retrycontract.contract.checks.sensitive_places import is_secret_place, marks_of
 from retrycontract.contract.configuration import RetryConfiguration, SanitizerMode
 from retrycontract.contract.json_types import mapping
+from retrycontract.contract.redaction.echoes import Echoes
 from retrycontract.contract.redaction.field_names import judge
+from retrycontract.contract.redaction.foreign import MARK, is_mark
 from retrycontract.contract.redaction.sanitizer import NO_CHOICES, VALUED, Choices, ValueSanitizer
 from retrycontract.contract.redaction.schema_marks import HIDDEN
-from retrycontract.contract.schemas.graph import REFERENCES
+from retrycontract.contract.schemas.graph import MAPS, REFERENCES
 
 CHOICES = ("const", "enum")
 LISTED = frozenset({"enum", "examples"})
 # These describe some items of an array, and not which.
 SOME_ITEMS = ("contains", "unevaluatedItems")
 # Of a schema whose places are more than these, as only hostile ones have, every choice is hidden.
-MOST_PLACES = 2_000
+MOST_PLACES = 5_000
 
 
 def public_schema(schema: Any, sanitizer: ValueSanitizer) -> Any:
     """Give a schema as it may be shown and stored: without secrets, and without what its secret fields allow."""
-    index = SchemaIndex(schema)
-    return sanitizer.redact_schema(schema, choices=secret_choices(index, sanitizer))
+    return shown_part(schema, SchemaIndex(schema), sanitizer)
 
 
 def shown_part(part: Any, index: SchemaIndex, sanitizer: ValueSanitizer, name: str = "") -> Any:
     """Give a part of a schema as it may be shown; `name` is the field that it describes."""
-    return sanitizer.redact_schema(part, name, choices=secret_choices(index, sanitizer))
+    shown = sanitizer.redact_schema(part, name, choices=secret_choices(index, sanitizer))
+    echoes = echoes_of_choices(index, sanitizer)
+    # A copy: what stands for a choice is kept for whoever comes next.
+    return echoes.hide_in(deepcopy(shown), lambda texts: {text: text for text in texts}) if echoes else shown
 
 
 def secret_choices(index: SchemaIndex, sanitizer: ValueSanitizer) -> Choices:
@@ -41,29 +47,41 @@ def secret_choices(index: SchemaIndex, sanitizer: ValueSanitizer) -> Choices:
     What is marked is hidden whole. Where a field is only called like a secret, that is hidden which would be hidden of
     a value that stood there.
     """
-    return _choices_of(index, sanitizer.configuration.sanitizer_mode) if sanitizer.redacts_secrets else NO_CHOICES
+    return _choices_of(index, sanitizer.configuration.sanitizer_mode)[0] if sanitizer.redacts_secrets else NO_CHOICES
+
+
+def echoes_of_choices(index: SchemaIndex, sanitizer: ValueSanitizer) -> Echoes:
+    """Give the secrets that `secret_choices` hides, to hide them in descriptions and hints as well."""
+    return _choices_of(index, sanitizer.configuration.sanitizer_mode)[1] if sanitizer.redacts_secrets else Echoes()
 
 
 @lru_cache(maxsize=500)
-def _choices_of(index: SchemaIndex, mode: SanitizerMode) -> Choices:
+def _choices_of(index: SchemaIndex, mode: SanitizerMode) -> tuple[Choices, Echoes]:
     found: dict[int, dict[str, Any]] = {}
+    echoes = Echoes()
     sanitizer = ValueSanitizer(RetryConfiguration(sanitizer_mode=mode))
     for part, name in _named_parts(index):
-        for keyword in CHOICES:
+        for keyword in (*CHOICES, *VALUED):
             if keyword in part:
-                _note(found, part, keyword, sanitizer.redact(part[keyword], pointers.from_tokens([name])))
+                _note(found, echoes, part, keyword, sanitizer.redact(part[keyword], pointers.from_tokens([name])))
     marked = _marked_parts(index)
     for part in nodes(index.schema) if marked else ():
         if id(part) in marked:
             for keyword in (*CHOICES, *VALUED):
                 if keyword in part:
-                    _note(found, part, keyword, _hidden(part[keyword], is_listed=keyword in LISTED))
-    return found
+                    _note(found, echoes, part, keyword, _hidden(part[keyword], is_listed=keyword in LISTED))
+    return found, echoes
 
 
-def _note(found: dict[int, dict[str, Any]], part: dict[str, Any], keyword: str, shown: Any) -> None:
-    if shown != part[keyword]:
-        found.setdefault(id(part), {})[keyword] = shown
+def _note(found: dict[int, dict[str, Any]], echoes: Echoes, part: dict[str, Any], keyword: str, shown: Any) -> None:
+    value = part[keyword]
+    if shown == value:
+        return
+    found.setdefault(id(part), {})[keyword] = shown
+    are_several = keyword in LISTED and isinstance(value, list)
+    for each, mark in zip(value, shown, strict=False) if are_several else ((value, shown),):
+        if isinstance(each, str) and isinstance(mark, str) and is_mark(mark):
+            echoes.add(each, mark.removeprefix(MARK).removesuffix("]"))
 
 
 def _hidden(value: Any, *, is_listed: bool) -> Any:
@@ -97,6 +115,8 @@ def _named_parts(index: SchemaIndex) -> Iterator[tuple[dict[str, Any], str]]:
             if keyword in ("properties", "patternProperties") and isinstance(child, dict):
                 # A field within a secret one that has an ordinary name is as secret.
                 pending += ((each, field if judge(field).mark else name) for field, each in child.items())
+            elif keyword in MAPS and isinstance(child, dict):  # where a name may be that of a keyword
+                pending += ((each, name) for each in child.values())
             elif keyword not in CHOICES and keyword not in VALUED:
                 pending.append((child, name))
 
@@ -117,12 +137,12 @@ def _marked_parts(index: SchemaIndex) -> Collection[int]:
         if key in met or not any(each in marks.reaching for each in key):
             continue
         met.add(key)
-        if len(met) > MOST_PLACES or len(key) >= MAX_CLOSURE:
-            return {id(node) for node in nodes(index.schema)}
         if is_secret_place(place, marks.reaching):
             seeds += place.schemas
         else:
-            pending += _below(index, place)
+            pending += islice(_below(index, place), MOST_PLACES)
+        if len(met) + len(pending) > MOST_PLACES or len(key) >= MAX_CLOSURE:
+            return {id(node) for node in nodes(index.schema)}
     return _all_within(index, seeds)
 
 

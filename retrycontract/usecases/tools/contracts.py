@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 
 from retrycontract.contract.checks.composition import SchemaIndex
-from retrycontract.contract.checks.secret_choices import public_schema
+from retrycontract.contract.checks.secret_choices import echoes_of_choices, public_schema
 from retrycontract.contract.configuration import Mode, OnExpiry, RetryConfiguration, parse_duration
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.source_code import declared_language
@@ -68,6 +68,12 @@ def on_expiry(tool: Tool | None, tool_name: str) -> OnExpiry:
 def schema_to_show(schema: Any) -> Any:
     """Give a schema as it may be stored and shown here: without secrets, and without what its secret fields allow."""
     return public_schema(schema, sanitizer())
+
+
+def description_to_show(text: str, schema: Any) -> str:
+    """Give a tool's description as it may be stored and shown: it may repeat what a secret field allows."""
+    redacted = sanitizer().redact_text(text)
+    return echoes_of_choices(SchemaIndex(schema), sanitizer()).hidden_in(redacted) if text else redacted
 
 
 def sanitizer() -> ValueSanitizer:

@@ -25,7 +25,7 @@ from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import WritersQueue, write_transaction
 from retrycontract.usecases.calls.repeat_request import safe_tool_name
 from retrycontract.usecases.counts.keep_count import NOTED, charge, note_work, refuse_overdrawn
-from retrycontract.usecases.tools.contracts import pinned, sanitizer, schema_to_show
+from retrycontract.usecases.tools.contracts import description_to_show, pinned, schema_to_show
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def _store(
     actor: str | None = None,
 ) -> Registration:
     """Register a tool whose schema was admitted; `shown` is what `_to_show` gives for it."""
-    name, given = safe_tool_name(name), _given(settings)
+    name, given = safe_tool_name(name), _given(settings, schema)
     with write_transaction():
         tool, is_new = Tool.objects.get_or_create(
             namespace=agent.namespace,
@@ -161,10 +161,10 @@ def _store(
     return Registration(tool, version, is_new, is_new_version)
 
 
-def _given(settings: ToolSettings) -> dict[str, Any]:
+def _given(settings: ToolSettings, schema: Any) -> dict[str, Any]:
     given = settings.given()
     if "description" in given:
-        given["description"] = sanitizer().redact_text(given["description"])
+        given["description"] = description_to_show(given["description"], schema)
     return given
 
 
@@ -280,7 +280,7 @@ def import_tools(
 
 def _unchanged(tool: Tool, schema: Any, settings: ToolSettings) -> Registration | None:
     """Give what a registration says that changes nothing, as most do when an agent starts; None for any other."""
-    version, given = tool.current_version, _given(settings)
+    version, given = tool.current_version, _given(settings, schema)
     if version is None or version.schema_hash != ToolVersion.hash_of(schema):
         return None
     if tool.kind == Kind.SOURCE_FILE or any(getattr(tool, name) != value for name, value in given.items()):
