@@ -15,6 +15,7 @@ from django.utils import timezone
 from dashboard.navigation import Role
 from retrycontract.contract.outputs import Generation, Kind
 from retrycontract.store.models import Attempt, Call
+from retrycontract.usecases.answers.deliver_answer import mark_delivered
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from tests.dashboard.conftest import HTMX, logged_in, text_of
 from tests.factories import (
@@ -296,7 +297,9 @@ def test_what_people_answered_stands_on_the_page_of_its_attempts(desk: Client) -
     noah = make_user("noah")
     given = []
     for _ in range(8):
-        given.append(answer(call, noah).pk)
+        answered = answer(call, noah)
+        mark_delivered(answered, now=timezone.now())
+        given.append(answered.pk)
         for _ in range(3):
             submit(make_agent(), WRONG, call=call)
         call.refresh_from_db()
