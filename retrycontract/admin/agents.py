@@ -10,10 +10,10 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from retrycontract.admin.history import OF_CALL
+from retrycontract.admin.inlines import HistoryInline
 from retrycontract.admin.pages import (
     LONGEST_KEY,
     MAX_COUNTED,
-    HistoryInline,
     HistoryPage,
     Page,
     agent_of,

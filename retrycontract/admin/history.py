@@ -12,8 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from retrycontract.admin.inlines import HistoryInline
 from retrycontract.admin.pages import (
-    HistoryInline,
     HistoryPage,
     Page,
     agent_of,
@@ -50,6 +50,7 @@ class AttemptInline(HistoryInline):
     """Show a call's attempts."""
 
     model = Attempt
+    ordering = ("-number",)
     fields = readonly_fields = ("number", "state", "status", "is_valid", "submitted_at", "judged_at")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -61,6 +62,7 @@ class EscalationInline(HistoryInline):
     """Show a call's escalations."""
 
     model = Escalation
+    ordering = ("-round",)
     fields = readonly_fields = ("public_id", "round", "state", "opened_at", "closed_at")
 
 

@@ -8,7 +8,8 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from retrycontract.admin.pages import HistoryInline, HistoryPage, Page, block, by, counted, shown
+from retrycontract.admin.inlines import HistoryInline
+from retrycontract.admin.pages import HistoryPage, Page, block, by, counted, shown
 from retrycontract.store.models import ChannelTurn, Notice, OutboxMessage, WebhookDelivery, WorkerBeat
 from retrycontract.usecases.notify.drain_outbox import send_again
 

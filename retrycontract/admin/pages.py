@@ -36,10 +36,9 @@ from retrycontract.store.transactions import write_transaction
 
 if TYPE_CHECKING:
     _Admin = admin.ModelAdmin[Any]
-    _Inline = admin.TabularInline[Any, Any]
     _Paginator = Paginator[Any]
 else:
-    _Admin, _Inline, _Paginator = admin.ModelAdmin, admin.TabularInline, Paginator
+    _Admin, _Paginator = admin.ModelAdmin, Paginator
 
 Row = TypeVar("Row", bound=Model)
 
@@ -254,24 +253,6 @@ class EditablePage(Page):
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
         """Let staff change what the form shows."""
         return self.admin_site.has_permission(request)
-
-
-class HistoryInline(_Inline):
-    """Show the rows that belong to a row."""
-
-    extra = 0
-    can_delete = False
-    template = "admin/history_rows.html"
-
-    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
-        """Let staff look."""
-        return self.admin_site.has_permission(request)
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
-        return False
 
 
 @admin.display(description="agent")

@@ -12,7 +12,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from retrycontract.admin.pages import EditablePage, HistoryInline, Page, block, by, json_block, shown
+from retrycontract.admin.inlines import HistoryInline
+from retrycontract.admin.pages import EditablePage, Page, block, by, json_block, shown
 from retrycontract.contract.configuration import RANGES, parse_duration
 from retrycontract.store.models import Tool, ToolVersion
 from retrycontract.usecases.tools.contracts import schema_to_show
@@ -75,6 +76,7 @@ class VersionInline(HistoryInline):
 
     model = ToolVersion
     fk_name = "tool"
+    ordering = ("-number",)
     fields = readonly_fields = ("number", "created_at", "quarantined_at")
 
 

@@ -322,7 +322,7 @@ def test_every_heading_of_a_table_has_words(admin: Client, answered: Call) -> No
 
 def test_the_rows_of_a_row_lead_to_their_own_pages(admin: Client, answered: Call) -> None:
     page = admin.get(address(Call, "change", answered.pk)).content.decode()
-    rows = [*answered.attempts.all(), *answered.escalations.all()]
+    rows = [*answered.attempts.order_by("-number"), *answered.escalations.order_by("-round")]
     assert re.findall(r'<th scope="row"><a\s+href="([^"]+)"', page) == [
         address(type(row), "change", row.pk) for row in rows
     ]
