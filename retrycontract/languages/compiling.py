@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import re
 import tokenize
 import tomllib
@@ -19,6 +20,7 @@ from retrycontract.contract.outputs.json_text import MAX_DEPTH, parse_json
 from retrycontract.contract.outputs.source_code import Compiler, Language, SourceFault, placeholder
 from retrycontract.contract.schemas.document import excerpt
 from retrycontract.languages import grammars
+from retrycontract.languages.yaml_keys import MappingKeys, tag_of
 
 TOO_DEEP = SourceFault(FaultKind.DEPTH, "too deeply nested to be read")
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
@@ -74,13 +76,14 @@ def _yaml_faults(loader: Any, source: str) -> Iterator[SourceFault]:
     """
     import yaml
 
-    depth, is_empty, anchors = 0, True, set[str]()
+    depth, is_empty, anchors, keys = 0, True, set[str](), MappingKeys(loader)
     while loader.check_event():
         event = loader.get_event()
         if isinstance(event, yaml.DocumentStartEvent):
             anchors.clear()
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
+            keys.leave()
         elif isinstance(event, yaml.NodeEvent):
             is_alias, is_known = isinstance(event, yaml.AliasEvent), event.anchor in anchors
             if event.anchor is not None and is_alias != is_known:
@@ -89,6 +92,8 @@ def _yaml_faults(loader: Any, source: str) -> Iterator[SourceFault]:
                 return
             if event.anchor is not None:
                 anchors.add(event.anchor)
+            if (key := keys.repeated(event)) is not None:
+                yield _yaml_fault(f"the key {json.dumps(key)} appears twice in one mapping", event.start_mark, source)
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > MAX_DEPTH:
@@ -101,10 +106,7 @@ def _yaml_faults(loader: Any, source: str) -> Iterator[SourceFault]:
 
 def _is_null(loader: Any, event: Any) -> bool:
     """Tell whether a scalar is YAML's null, in whichever way it is written."""
-    from yaml import ScalarNode
-
-    tag = event.tag if event.tag not in (None, "!") else loader.resolve(ScalarNode, event.value, event.implicit)
-    return bool(tag == "tag:yaml.org,2002:null")
+    return tag_of(loader, event) == "tag:yaml.org,2002:null"
 
 
 def _yaml_fault(reason: str, mark: object, source: str) -> SourceFault:
