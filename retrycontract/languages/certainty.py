@@ -77,27 +77,40 @@ def certain_slips(language: Language, text: bytes, spans: Iterable[Span]) -> Ite
         if found.lastgroup != "skipped"
     ]
     wrong = sorted(spans)
+    lost = _apart(wrong)
     # In every branch, since no compiler reads them in any.
     hidden = [found.span() for found in _TOKENS[language].finditer(text) if found.lastgroup in ("skipped", "string")]
     lines = [found.span() for found in MARKERS.finditer(text)]
     # With its mark at the end a sentence is no selector either.
     lines += [
         found.span() for found in PROSE.finditer(text)
-        if _meets(found.span(), wrong) or (language is Language.CSS and found[0].rstrip()[-1:] in MARKS_OF_SENTENCES)
+        if _meets(found.span(), lost) or (language is Language.CSS and found[0].rstrip()[-1:] in MARKS_OF_SENTENCES)
     ]  # fmt: skip
     yield from (SourceSlip(S, WRONG, span) for span in lines if not _meets(span, hidden, whole=True))
     yield from _unbalanced(tokens)
     if language is Language.C:
-        yield from _without_operands(tokens, wrong)
+        yield from _without_operands(tokens, lost)
         yield from (SourceSlip(S, WRONG, span) for span in wrong if not _may_be_macro(tokens, span))
     else:
         yield from _without_rules(tokens)
 
 
-def _meets(span: Span, others: Iterable[Span], *, whole: bool = False) -> bool:
-    """Tell whether a span touches one of others, or lies in it as a whole."""
+def _meets(span: Span, others: list[Span], *, whole: bool = False) -> bool:
+    """Tell whether a span touches one of others, which lie apart in their order, or lies in it as a whole."""
     first, last = span
-    return any(start <= first and last <= end if whole else start <= last and first <= end for start, end in others)
+    at = bisect_right(others, first if whole else last, key=lambda other: other[0]) - 1
+    return at >= 0 and others[at][1] >= (last if whole else first)
+
+
+def _apart(spans: Iterable[Span]) -> list[Span]:
+    """Sort spans, and join those that touch each other."""
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
 
 
 Token = tuple[str | None, bytes, Span]
@@ -169,7 +182,7 @@ ENDS_STATEMENT = (b";", b"{", b"}")
 _MACRO = re.compile(rb"[A-Z]{2}|\A_|for_?each")
 
 
-def _without_operands(tokens: list[Token], wrong: list[Span]) -> Iterator[SourceSlip]:
+def _without_operands(tokens: list[Token], lost: list[Span]) -> Iterator[SourceSlip]:
     """Yield operators without an operand, and numbers in a row, where the grammar is lost."""
     for at in range(len(tokens) - 1):
         (kind, text, span), (other_kind, other, other_span) = tokens[at], tokens[at + 1]
@@ -178,7 +191,7 @@ def _without_operands(tokens: list[Token], wrong: list[Span]) -> Iterator[Source
         if is_operator and at and tokens[at - 1][1] in (b",", b"(") and other in (b",", b")"):
             continue
         is_row = kind == other_kind == "number" or (kind, other_kind) in (("number", "string"), ("string", "number"))
-        if (is_operator or is_row) and _meets((span[0], other_span[1]), wrong):
+        if (is_operator or is_row) and _meets((span[0], other_span[1]), lost):
             yield SourceSlip(S, WRONG, other_span)
 
 

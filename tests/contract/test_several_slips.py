@@ -8,7 +8,9 @@ import pytest
 
 from retrycontract import RetryContract, Tool
 from retrycontract.contract.outputs import Kind
+from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.source_code import Language
+from retrycontract.languages import compiler_of
 from retrycontract.languages.compiling import compiler_here
 
 pytest.importorskip("tree_sitter", reason="the extra 'languages' is not installed")
@@ -79,3 +81,9 @@ def test_the_only_place_is_shown_with_its_neighbours() -> None:
     assert outcome.tool_result is not None
     assert "    1 | let a = 1;\n    2 | let b ‸= = 2;\n    3 | let c = 3;\n" in outcome.tool_result.content
     assert "Please correct line 2 and send the whole file again." in outcome.tool_result.content
+
+
+def test_a_file_of_twenty_thousand_faults_is_told_its_first_within_what_a_check_may_take() -> None:
+    line = "FOO_API int f(int a) BAR;\nint a = = 1;\n/* x */\n"
+    first, *_ = compiler_of(Language.C)(line * 20_000)
+    assert (first.kind, first.line) == (FaultKind.SYNTAX, 2)
