@@ -9,7 +9,7 @@ import pytest
 
 from retrycontract.contract import pointers
 from retrycontract.contract.checks.composition import SchemaIndex
-from retrycontract.contract.checks.secret_choices import secret_choices
+from retrycontract.contract.checks.secret_choices import CHOICES, secret_choices
 from retrycontract.contract.configuration import RetryConfiguration, SanitizerMode
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.admission import InvalidSchema, SchemaFault, admit, compile_schema, examine
@@ -59,8 +59,9 @@ def test_warnings_name_the_references_into_documents_that_tools_were_cut_out_of(
 @pytest.mark.parametrize("mode", ["balanced", "strict"])
 def test_every_choice_of_a_published_tool_stays_readable(corpus: Corpus, mode: SanitizerMode) -> None:
     sanitizer = ValueSanitizer(RetryConfiguration(sanitizer_mode=mode))
-    hidden = {row["id"]: secret_choices(SchemaIndex(row["schema"]), sanitizer) for row in corpus("real_tools")}
-    assert {name: choices for name, choices in hidden.items() if choices} == {}
+    for row in corpus("real_tools"):
+        hidden = secret_choices(SchemaIndex(row["schema"]), sanitizer).values()
+        assert not any(keyword in part for part in hidden for keyword in CHOICES), row["id"]
 
 
 def test_an_invalid_published_tool_is_refused_where_its_fault_is(corpus: Corpus) -> None:
