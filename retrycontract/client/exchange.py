@@ -143,6 +143,12 @@ def value_of(text: str) -> tuple[Any, JsonFault | None]:
     return parse_json(within[0]) if within else (value, fault)
 
 
+def content_of(text: str) -> Any:
+    """Give what was sent to be run with: the parsed value, or the text itself of a file that is no JSON."""
+    value, fault = value_of(text)
+    return value if fault is None else text
+
+
 PATIENCE = 30.0  # seconds of asking again; a restart of the service takes a few
 FIRST_PAUSE = 0.5  # seconds
 LONGEST_PAUSE = 8.0

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from retrycontract.client.errors import UnexpectedAnswerError
-from retrycontract.client.exchange import API, Reply, Submissions, value_of
+from retrycontract.client.exchange import API, Reply, Submissions, content_of
 from retrycontract.client.results import (
     CallSummary,
     DryRun,
@@ -54,7 +54,7 @@ def outcome(sent: Submissions, data: Any) -> Outcome:
         attempt_number=int(data["attempt_number"]),
         errors=_errors([*data["errors"], *data["warnings"]]),
         tool_result=ToolResult(**answer | ({"tool_call_id": own_id} if own_id else {})) if answer else None,
-        arguments=value_of(text)[0] if text is not None else None,
+        arguments=content_of(text) if text is not None else None,
         tool=str(data.get("tool", "")),
         errors_left_out=int(data.get("errors_left_out", 0)),
     )

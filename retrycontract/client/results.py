@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from retrycontract.client.errors import CorrectionError, VerdictPendingError
-from retrycontract.client.exchange import value_of
+from retrycontract.client.exchange import content_of
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.tool_result import ToolResult
@@ -41,9 +41,10 @@ class Listing(Generic[T]):
 class Outcome:
     """Say what became of one attempt.
 
-    `status` is "valid", "retry" or "blocked", and None while it is not judged; `arguments` is the parsed value when
-    valid, `tool_result` the answer for the model when not. `attempt_number` counts every attempt of the call, `attempt`
-    is the number that the model reads. `errors` are the first, at most 100; `errors_left_out` counts the others.
+    `status` is "valid", "retry" or "blocked", and None while it is not judged; `arguments` is the parsed value (the
+    text of a file that is no JSON) when valid, `tool_result` the answer for the model when not. `attempt_number` counts
+    every attempt of the call, `attempt` is the number that the model reads. `errors` are the first, at most 100;
+    `errors_left_out` counts the others.
     """
 
     call_id: str
@@ -112,13 +113,12 @@ class Guidance:
             ) from None
 
     def _sent(self) -> Any:
-        value, fault = (None, None) if self.base is None else value_of(self.base)
-        if self.base is None or fault is not None:
+        if self.base is None:
             raise CorrectionError(
                 f"the answer to call {self.call_id} rests on attempt {self.base_attempt}, and this client does not "
                 "hold what was sent then: give it to guidance.applied_to(arguments)"
             )
-        return value
+        return content_of(self.base)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -155,6 +155,17 @@ def test_what_a_person_accepts_is_given_back_and_what_they_reject_is_not(client:
     assert rejected.state.has_ended
 
 
+def test_a_file_that_only_a_grammar_refuses_is_given_back_once_a_person_accepts_it(client: Any, desk: Desk) -> None:
+    source, file = "```js\nlet total = %next;\n```", {"kind": "source_file"}
+    client.register_tool("write_file", {"type": "string", "x-language": "javascript"}, **file)
+    outcome = client.submit("write_file", "f1", source, max_attempts=1, **file)
+    assert outcome.status == "blocked"
+    accepted = answered(desk, client, outcome, decision="accept", text="Our engine knows it.")
+    assert (accepted.state, accepted.arguments) == ("accepted", source)
+    right = client.submit("write_file", "f4", "```js\nlet total = 1;\n```", **file)
+    assert (right.status, right.arguments) == ("valid", "```js\nlet total = 1;\n```")
+
+
 def test_a_cancelled_call_asks_nobody_any_more(client: Any) -> None:
     outcome = blocked(client)
     assert [call.call_id for call in client.calls(state="blocked")] == [outcome.call_id]

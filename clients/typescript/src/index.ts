@@ -184,12 +184,10 @@ export class Client {
   /** Give what was sent as the attempt that a person has answered; throws CorrectionError. */
   #attempt(callId: string, guidance: Guidance): unknown {
     const text = this.#sent.get(callId)?.get(guidance.base?.attempt ?? 0);
-    const found = text === undefined ? undefined : value(text);
-    // A text stays one where it is no JSON: then there is nothing to be run with.
-    if (found === undefined || found === text) {
+    if (text === undefined) {
       throw new CorrectionError(`the answer to call ${callId} rests on an attempt that this client does not hold`);
     }
-    return found;
+    return value(text); // of a file that is no JSON the text itself
   }
 
   /** Give the corrected arguments; nothing where they rest on what another process has sent: the model reads a hint. */
