@@ -9,11 +9,8 @@ from enum import StrEnum
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.contract.json_types import Schema
-from retrycontract.contract.redaction.previews import fit, visible
-from retrycontract.contract.redaction.sanitizer import ValueSanitizer, redacted_ends
 
 EXCERPT = 40  # characters of a schema that a message may quote
 MAX_REASON = 200  # characters of what a reader of JSON says, which may quote a key
@@ -70,20 +67,20 @@ class SchemaWarning:
         return told_at(self.pointer, self.reason)
 
 
-# Strict, as a service may be: whoever redacts what quotes an excerpt comes too late for what was cut.
-_STRICT = ValueSanitizer(RetryConfiguration(sanitizer_mode="strict"))
-
-
 def excerpt(text: str, limit: int = EXCERPT) -> str:
     """Shorten a text of a schema to a printable excerpt without secrets."""
-    # Redacted first: of a secret that is cut in two no half is recognised.
-    return fit(redacted_ends(text, limit, _STRICT.redact_identifier), limit, visible)[0]
+    from retrycontract.contract.schemas.excerpts import (
+        printable,  # with what redacts it would double the client's import
+    )
+
+    return printable(text, limit)
 
 
 def shown_place(pointer: str) -> str:
     """Write a place of a schema, shortened and without secrets: a name may be one, or a pattern that holds one."""
-    steps = (_STRICT.redact_identifier(_STRICT.redact_name(step)) for step in pointers.tokens(pointer))
-    return fit(pointers.from_tokens(steps), POINTER_SHOWN, visible)[0]
+    from retrycontract.contract.schemas.excerpts import printable_place
+
+    return printable_place(pointer, POINTER_SHOWN)
 
 
 def told_at(pointer: str, reason: str) -> str:
