@@ -77,6 +77,19 @@ def test_the_answer_names_the_attempts_that_are_left_when_it_is_read(send: Send)
     assert stands(call)[0] == "guided"
 
 
+def test_the_answer_names_what_unread_attempts_have_left_of_the_grant(send: Send) -> None:
+    call = answered(send, grant=3)
+    newest = Guidance.objects.select_related("call__agent", "base")
+    for left in ("attempt 4/6, 3 are left", "attempt 5/6, 2 are left", "attempt 6/6."):
+        assert f"this is {left}" in told_text(newest.get())
+        send(call.agent, WRONG, call=call, at=NOON)
+    mark_delivered(newest.get(), now=NOON)
+    read = told_text(newest.get())
+    assert "this is attempt 7/9, 3 are left" in read
+    send(call.agent, WRONG, call=call, at=NOON + SECOND)
+    assert told_text(newest.get()) == read, "what was read stays as it was read"
+
+
 def test_the_answer_is_there_for_who_reads_it_at_last(send: Send) -> None:
     call = answered(send, Decision.CORRECTED)
     send(call.agent, WRONG, call=call, at=NOON)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from copy import deepcopy
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from retrycontract.contract import pointers
 from retrycontract.contract.checks.composition import MAX_CLOSURE, OPENERS, InstancePlace, SchemaIndex, nodes
@@ -21,6 +22,11 @@ from retrycontract.contract.redaction.schema_marks import HIDDEN
 from retrycontract.contract.schemas.graph import MAPS, REFERENCES
 
 CHOICES = ("const", "enum")
+# One to three words of a language, or the usual names of algorithms.
+WORDS: Final = re.compile(
+    r"(?:[A-Za-z]?[a-z]{1,15}|[A-Z]{1,8})(?:[ _-](?:[A-Za-z]?[a-z]{1,15}|[A-Z]{1,8})){0,2}"
+    r"|(?i:argon2(?:i|d|id)?|sha-?\d{1,3}|pbkdf2|md5|oauth ?2?|[hrep]s(?:256|384|512)|base64|x509)"
+)
 LISTED = frozenset({"enum", "examples"})
 # These describe some items of an array, and not which.
 SOME_ITEMS = ("contains", "unevaluatedItems")
@@ -45,7 +51,8 @@ def secret_choices(index: SchemaIndex, sanitizer: ValueSanitizer) -> Choices:
     """Give by the ids of subschemas what is shown for those of their keywords that would tell a secret.
 
     What is marked is hidden whole. Where a field is only called like a secret, that is hidden which would be hidden of
-    a value that stood there.
+    a value that stood there, but for a choice between words: `token: [ETH, BTC]` names kinds, and no agent could meet
+    it unread.
     """
     return _choices_of(index, sanitizer.configuration.sanitizer_mode)[0] if sanitizer.redacts_secrets else NO_CHOICES
 
@@ -62,7 +69,7 @@ def _choices_of(index: SchemaIndex, mode: SanitizerMode) -> tuple[Choices, Echoe
     sanitizer = ValueSanitizer(RetryConfiguration(sanitizer_mode=mode))
     for part, name in _named_parts(index):
         for keyword in (*CHOICES, *VALUED):
-            if keyword in part:
+            if keyword in part and not (keyword == "enum" and _are_words(part[keyword])):
                 _note(found, echoes, part, keyword, sanitizer.redact(part[keyword], pointers.from_tokens([name])))
     marked = _marked_parts(index)
     for part in nodes(index.schema) if marked else ():
@@ -71,6 +78,14 @@ def _choices_of(index: SchemaIndex, mode: SanitizerMode) -> tuple[Choices, Echoe
                 if keyword in part:
                     _note(found, echoes, part, keyword, _hidden(part[keyword], is_listed=keyword in LISTED))
     return found, echoes
+
+
+def _are_words(values: Any) -> bool:
+    return (
+        isinstance(values, list)
+        and len(values) > 1
+        and all(tells_nothing(each) or (isinstance(each, str) and WORDS.fullmatch(each) is not None) for each in values)
+    )
 
 
 def _note(found: dict[int, dict[str, Any]], echoes: Echoes, part: dict[str, Any], keyword: str, shown: Any) -> None:

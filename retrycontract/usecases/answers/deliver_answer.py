@@ -41,17 +41,22 @@ def unread_answer(call: Call, submitted_at: datetime) -> Guidance | None:
 
 
 def told_text(guidance: Guidance) -> str:
-    """Write what the agent reads: the answer with the attempts that are granted by now.
+    """Write what the agent reads, or read: until it has the answer, with the attempts that are left by now.
 
     What is stored names those of the moment when it was given, and is history.
     """
     base, call = guidance.base, guidance.call
+    if guidance.delivered_at is not None:
+        read = guidance.versions.filter(stage=GuidanceStage.DELIVERED).values_list("text", flat=True).first()
+        return guidance.rendered if read is None else read
     if base is None:
         return guidance.rendered
-    answer = Answer(
-        Decision(guidance.decision), guidance.text, guidance.arguments, guidance.patch, grant=guidance.granted
-    )
-    budget = Budget(call.attempts_allowed - guidance.granted, call.attempts_allowed)
+    # What it sent unread has counted, unless that used the grant up, and with it nothing is left to tell.
+    is_going_on = call.state == CallState.GUIDED and call.attempts_made < call.attempts_allowed
+    made = call.attempts_made if is_going_on else call.attempts_allowed - guidance.granted
+    grant = call.attempts_allowed - made
+    answer = Answer(Decision(guidance.decision), guidance.text, guidance.arguments, guidance.patch, grant=grant)
+    budget = Budget(made, call.attempts_allowed)
     return render_guidance(
         answer, kind=Kind(call.kind), tool_name=call.tool_name, budget=budget, base_attempt=base.number
     )
