@@ -26,7 +26,7 @@ SCALED_WAYS = (*SHARED_WAYS, "the database's rows", "PostgreSQL's log", "Redis")
 NEVER_KEPT = {*PASSING, "the reason for the end"}
 # A server that logs every statement, as no server does by itself, logs what is looked up, too.
 LOOKED_UP = {
-    "an address", "a call's id", "a cursor", "a user's name", "an operator's name", "a search of the admin",
+    "an address", "a call's id", "a cursor", "a user's name", "an operator's name",
     "a call of a group", "a mistake of a group", "a call beside", "an address of the desk", "an agent of the desk",
     "a state of a webhook",
 }  # fmt: skip
