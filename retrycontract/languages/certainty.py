@@ -90,7 +90,11 @@ def certain_slips(language: Language, text: bytes, spans: Iterable[Span]) -> Ite
     yield from _unbalanced(tokens)
     if language is Language.C:
         yield from _without_operands(tokens, lost)
-        yield from (SourceSlip(S, WRONG, span) for span in wrong if not _may_be_macro(tokens, span))
+        arguments = _apart(_arguments(tokens))
+        yield from (
+            SourceSlip(S, WRONG, span) for span in wrong
+            if not _meets(span, arguments, whole=True) and not _may_be_macro(tokens, span)
+        )  # fmt: skip
     else:
         yield from _without_rules(tokens)
 
@@ -156,6 +160,26 @@ def _unbalanced(tokens: list[Token]) -> Iterator[SourceSlip]:
     if opened:
         _, text, span = opened[-1]
         yield SourceSlip(T, f"nothing closes the {text.decode()!r}", span, shifts=True)
+
+
+def _arguments(tokens: list[Token]) -> Iterator[Span]:
+    """Yield what stands between the brackets of `name(…)`: a macro of any name takes types and signs alone, too."""
+    opened: list[tuple[bool, int]] = []
+    for at, (kind, text, (start, end)) in enumerate(tokens):
+        if kind != "bracket":
+            continue
+        if text in CLOSING:
+            is_call = at > 0 and tokens[at - 1][0] == "word" and tokens[at - 1][1] not in BEFORE_BRACKETS
+            # A word before the name declares it.
+            is_declared = at > 1 and tokens[at - 2][0] == "word" and tokens[at - 2][1] not in BEFORE_BRACKETS
+            opened.append((text == b"(" and is_call and not is_declared, end))
+        elif opened:
+            is_call, first = opened.pop()
+            if is_call:
+                yield first, start
+
+
+BEFORE_BRACKETS = frozenset(b"if else while for switch do return case sizeof goto".split())
 
 
 def _may_be_macro(tokens: list[Token], span: Span) -> bool:

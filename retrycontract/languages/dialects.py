@@ -37,6 +37,23 @@ def _without_document(found: Match[bytes]) -> bytes:
 _HERE_DOCUMENT = re.compile(
     rb"""(?<!<)<<-?[ \t]*\\?(["']?)(?P<end>\w+)\1(?P<rest>[^\n]*)\n(?:[^\n]*\n){0,500}?[ \t]*(?P=end)(?=\r?\n|\Z)"""
 )
+# The arguments of a macro may be types, `va_arg(a, const char *)`. A statement that is not closed is bounded.
+_CALL = re.compile(
+    rb"(?<=\w)\s?\((?:[^(){};]|\((?:[^(){};]|\((?:[^(){};]|\([^(){};]{0,200}\)){0,300}\)){0,400}\)){0,500}\)"
+)
+_TYPE_ALONE = re.compile(
+    rb"""(?<=[(,])\s*(?:
+    (?:(?:const|volatile|unsigned|signed|long|short|struct|union|enum)\s+)+[A-Za-z_]\w*(?:\s+(?:const|int|long))*
+    |[A-Za-z_]\w*(?:\s+(?:const|volatile))?(?=\s*(?:\*|\(\s*\*\s*\)\s*\()))
+    (?:\s*\*(?:\s*(?:const|restrict)\b)?)*(?:\s*\(\s*\*\s*\)\s*\([^()]*\))?\s*(?=[,)])""",
+    re.VERBOSE,
+)
+
+
+def _without_types(found: Match[bytes]) -> bytes:
+    return _TYPE_ALONE.sub(lambda one: b"x" + blank(one[0][1:]), found[0])
+
+
 OF_TYPES: tuple[Rewriting, ...] = (
     # Variance, `in out T`, and type arguments of a tagged template
     (re.compile(rb"(?<=[<,])\s*(?:(?:const|in|out)\s+)+(?=[A-Za-z_$])"), _blank),
@@ -56,6 +73,16 @@ REWRITINGS: dict[Language, tuple[Rewriting, ...]] = {
         (re.compile(rb"(?<=[\w'])[ \t]*\.\.\.[ \t]*[\w'\\]+(?=[ \t]*:)"), _blank),  # `case 1 ... 5:`
         (re.compile(rb"(?<=[0-9])'(?=[0-9])"), b"0"),
         (re.compile(rb"\bauto(?=\s+\w+\s*=)"), b"int "),
+        (re.compile(rb"\boffsetof(?=\s*\()"), b"offsetoF"),  # which the grammar takes with a single name alone
+        (_CALL, _without_types),
+        # A bit-field without a name, `unsigned : 3;`
+        (
+            re.compile(
+                rb"\b(?:unsigned|signed|u?int\w*|_Bool|bool|long|short|char)(?:\s+(?:int|long|char|short))*"
+                rb"(?=\s*:\s*\w+\s*;)"
+            ),
+            _as(b"a b"),
+        ),
         (re.compile(rb"(?<=\benum)(?:[ \t]+\w+)?[ \t]*:[\w \t]+(?=\{)"), _blank),
     ),
     Language.RUST: (

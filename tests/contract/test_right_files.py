@@ -86,6 +86,7 @@ def test_what_nothing_could_make_right_is_refused_where_it_is(
     [
         ("c", "FOO_API int f(int a) BAR_ATTRIBUTE;\n"),
         ("c", "int f(void) {\n  FOO_BEGIN(1)\n  g();\n  FOO_END\n  return 1;\n}\n"),
+        ("c", "int f(void) {\n  each(a, int b in c);\n  return 1;\n}\n"),
         ("css", "a { color red; b: c; }\n@unheard of { x { y: z; } }\n"),
     ],
 )
@@ -93,6 +94,12 @@ def test_what_a_grammar_does_not_know_is_a_warning(language: str, source: str) -
     (fault,) = compiler_here(Language(language))(source)
     assert fault.is_warning
     assert fault.reason == "not known to the grammar of its language"
+
+
+@pytest.mark.parametrize("title", ["c types among arguments", "c bit-fields without a name"])
+def test_types_among_arguments_are_not_even_a_warning(title: str) -> None:
+    (source,) = (source for _, name, source in RIGHT if name == title)
+    assert compiler_here(Language.C)(source) == ()
 
 
 def test_only_one_branch_is_read_and_every_place_stays() -> None:
