@@ -26,6 +26,8 @@ class SourceSlip:
     reason: str
     span: Span
     shifts: bool = False
+    hint: str | None = None
+    is_comment: bool = False
 
 
 S, T, WRONG = FaultKind.SYNTAX, FaultKind.TRUNCATED, "syntax error"
@@ -138,8 +140,10 @@ def _unbalanced(tokens: list[Token]) -> Iterator[SourceSlip]:
     for token in tokens:
         kind, text, span = token
         if kind == "open":
-            yield SourceSlip(T if text == b"/*" else S, f"nothing ends the {text.decode()}", span, shifts=True)
-            if text == b"/*":
+            is_comment = text == b"/*"
+            reason = f"nothing ends the {text.decode()}"
+            yield SourceSlip(T if is_comment else S, reason, span, shifts=True, is_comment=is_comment)
+            if is_comment:
                 return
         elif kind != "bracket":
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,7 +12,9 @@ from typing import Any
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.source_code import Language, SourceFault, placeholder
 from retrycontract.languages.certainty import SourceSlip, certain_slips
+from retrycontract.languages.conditionals import resolve, without_directives
 from retrycontract.languages.dialects import rewritten
+from retrycontract.languages.unclosed import is_ended, likeliest_unclosed, unclosed_quote
 
 ENGINE = "tree_sitter"
 OPENERS, CLOSERS = frozenset("([{"), frozenset(")]}")
@@ -116,7 +118,7 @@ def _told(language: Language, text: bytes, faulty: list[Any]) -> Iterator[Source
         if not slips:
             yield SourceFault(FaultKind.SYNTAX, UNKNOWN, *_place(min(spans)[0], text), is_warning=True)
     last = 0
-    for slip in slips:
+    for slip in _replaced(language, text, slips):
         line, column = _place(slip.span[0], text)
         if last and (line <= last or slip.shifts):
             continue
@@ -127,10 +129,42 @@ def _told(language: Language, text: bytes, faulty: list[Any]) -> Iterator[Source
             is_warning = not is_cut
             yield SourceFault(FaultKind.SYNTAX if is_warning else slip.kind, reason, line, column, is_warning)
             return
-        yield SourceFault(slip.kind, reason, line, column)
+        yield SourceFault(slip.kind, reason, line, column, hint=slip.hint)
         if slip.shifts:
             return
         last = line + text.count(b"\n", *slip.span)
+
+
+def _replaced(language: Language, text: bytes, slips: list[SourceSlip]) -> list[SourceSlip]:
+    """Tell what is never closed at its own likeliest place where the file goes on to its end; else it was cut off."""
+    # The two lenient languages close by themselves, or end with any line.
+    at = next((at for at, slip in enumerate(slips) if slip.kind is FaultKind.TRUNCATED and not slip.is_comment), None)
+    if language in LENIENT or not slips or (at is None and language in UNSURE):
+        return slips
+    code = without_directives(resolve(text) or text) if language is Language.C else text
+    found = likeliest_unclosed(language, code)
+    if not is_ended(language, text):
+        if at is None and language is Language.RUBY and found and slips[0].span[1] >= len(text.rstrip()):
+            return [replace(slips[0], kind=FaultKind.TRUNCATED)]
+        return slips
+    if at is None:
+        # What stands behind half a block may be wrong by that alone.
+        if found is None or not found.is_certain or _is_before(text, slips[0], found.start):
+            return slips
+        at = 0
+    if found is None and language in LONG_STRINGS:
+        found = unclosed_quote(text)
+    if found is None:
+        return [replace(slip, kind=FaultKind.SYNTAX) if slip is slips[at] else slip for slip in slips]
+    hint = f"add the missing {found.closing!r} of line {_place(found.start, text)[0]}"
+    span = (found.start, found.start + len(found.text))
+    told = SourceSlip(FaultKind.SYNTAX, f"nothing closes the {found.text!r}", span, shifts=True, hint=hint)
+    return [*(slip for slip in slips[:at] if slip.span < span and not slip.shifts), told]
+
+
+def _is_before(text: bytes, slip: SourceSlip, start: int) -> bool:
+    """Tell whether something is wrong on a line before, and ends there."""
+    return slip.span[0] < start and b"\n" not in text[slip.span[0] : slip.span[1]]
 
 
 def _slip(language: Language, text: bytes, node: Any) -> SourceSlip:

@@ -45,7 +45,8 @@ def test_a_right_file_with_a_conflict_is_refused(language: str) -> None:
     ("language", "source", "kind", "line"),
     [
         ("css", "a { color: red; }\nb { c: d; }}\n", S, 2),
-        ("css", "a {\n  color: red;\n\nb { c: d; }\n", T, 1),
+        ("css", "a {\n  color: red;\n\nb { c: d; }\n", S, 1),
+        ("css", "a { c: d; }\nb {\n  color: red;\n", T, 2),
         ("css", "a { content: 'x; }\nb { c: d; }\n", S, 1),
         ("css", "a { c: d; }\n/* to be", T, 2),
         ("css", "Here is the style sheet that you asked for:\n\n.a { b: c; }\n", S, 1),

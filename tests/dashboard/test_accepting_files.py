@@ -46,7 +46,8 @@ def summary(call: Call) -> str:
     ("language", "output"),
     [
         ("javascript", "```javascript\nlet a = = 1;\n```"),
-        ("go", "```go\npackage main\nfunc main() {\n```"),
+        ("go", "```go\npackage main\n\nfunc main() {\n\tif a {\n\t\tf()\n}\n\nfunc f() {}\n```"),
+        ("c", "int f(void)\n{\n  if (x) {\n    g();\n  return 0;\n}\n\nint main(void)\n{\n  return f();\n}\n"),
         ("rust", "fn main() { let = 1; }\n"),
     ],
 )
@@ -67,6 +68,12 @@ def test_what_a_grammar_refuses_may_be_accepted(desk: Client, language: str, out
         ("yaml", "a: b: c\n"),
         ("javascript", "I'm sorry, but I can't write that file."),
         ("javascript", "```javascript\nlet a = 1;\n"),
+        ("javascript", "function f() {\n  return g("),
+        ("go", "```go\npackage main\nfunc main() {\n```"),
+        ("c", "int main(void)\n{\n  return 0;\n"),
+        ("css", "a {\n  color: red;\n"),
+        ("sql", "CREATE TABLE a (\n  b int,\n"),
+        ("c", "int a;\n<<<<<<< HEAD\nint b;\n=======\nint c;\n>>>>>>> main\n"),
         ("javascript", "Which port should it listen on?"),
     ],
 )

@@ -41,8 +41,10 @@ UNMARKED_CALL = SourceFault(
     FaultKind.FENCED, "this is a tool's call in the place of the file; if the file is to say so, put it in a fence"
 )
 AMONG_WORDS = SourceFault(FaultKind.FENCED, "words stand around the file")
-# What a grammar says of a file that is there; everything else is said of an answer without a file.
-OF_A_GRAMMAR = (FaultKind.SYNTAX, FaultKind.TRUNCATED, FaultKind.DEPTH)
+# What a grammar says of a file that is whole; everything else is said of a part of one, or of an answer without one.
+OF_A_GRAMMAR = (FaultKind.SYNTAX, FaultKind.DEPTH)
+# Two versions that nobody has merged are no file in any language.
+CONFLICT = re.compile(r"^<{7}(?: .*)?$[\s\S]*?^={7}$[\s\S]*?^>{7}(?: .*)?$", re.MULTILINE)
 TOO_LONG = SourceFault(FaultKind.DEPTH, f"the file is longer than {MAX_SOURCE:,} characters")
 
 
@@ -69,9 +71,11 @@ def check_source(
     found = list(_errors(faults, source, language, sanitizer))
     blocking = [fault for fault in faults if not fault.is_warning]
     if blocking:
-        # A person may know better than a grammar. What a length limit cut is no whole file to anybody.
-        may_be_right = not language.has_own_parser and not any(
-            fault.kind not in OF_A_GRAMMAR or fault in (CUT_OFF, OPEN_FENCE) for fault in blocking
+        # A person may know better than a grammar. What was cut off is no whole file to anybody.
+        may_be_right = (
+            not language.has_own_parser
+            and all(fault.kind in OF_A_GRAMMAR for fault in blocking)
+            and not CONFLICT.search(source)
         )
         return Findings(in_order(found), parsed=source if may_be_right else None, is_parsed=may_be_right)
     found.extend(violations(contract.schema, source, strict=contract.tool.strict, sanitizer=sanitizer))
