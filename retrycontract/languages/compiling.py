@@ -86,10 +86,10 @@ def _yaml_faults(loader: Any, source: str) -> Iterator[SourceFault]:
             keys.leave()
         elif isinstance(event, yaml.NodeEvent):
             is_alias, is_known = isinstance(event, yaml.AliasEvent), event.anchor in anchors
-            if event.anchor is not None and is_alias != is_known:
-                reason = "found undefined alias" if is_alias else "found an anchor for the second time"
-                yield _yaml_fault(reason, event.start_mark, source)
+            if is_alias and not is_known:
+                yield _yaml_fault("found undefined alias", event.start_mark, source)
                 return
+            # An anchor may be given again: an alias stands for the last one before it (YAML 1.2.2, 3.2.2.2).
             if event.anchor is not None:
                 anchors.add(event.anchor)
             if (key := keys.repeated(event)) is not None:

@@ -45,6 +45,16 @@ def test_keys_of_different_mappings_or_types_are_different(source: str) -> None:
     assert compiler_here(Language.YAML)(source) == ()
 
 
+def test_an_anchor_may_be_given_again() -> None:
+    assert compiler_here(Language.YAML)("a: &x 1\nb: &x 2\nc: *x\n") == ()
+
+
+def test_several_merges_of_one_mapping_are_taken_as_most_readers_do_though_a_list_is_the_way() -> None:
+    anchors = "a: &x {b: 1}\nc: &y {d: 2}\n"
+    assert compiler_here(Language.YAML)(f"{anchors}e:\n  <<: *x\n  <<: *y\n") == ()
+    assert compiler_here(Language.YAML)(f"{anchors}e:\n  <<: [*x, *y]\n") == ()
+
+
 def test_the_model_is_told_the_key_and_its_line() -> None:
     tool = Tool(name="a.yaml", kind=Kind.SOURCE_FILE, input_schema={"type": "string"})
     outcome = RetryContract(tools=[tool]).check("a.yaml", "c", "```yaml\na: 1\nb: 1\na: 2\n```")
