@@ -81,7 +81,6 @@ def test_yaml_nests_as_deep_as_json(deepest: str, deeper: str) -> None:
         ("a: 1\n---\nb: [1\n---\nc: 2\n", 4),
         ("a: 1\n---\nb: *c\n", 3),
         ("a: &b 1\n---\nc: *b\n", 3),
-        ("a: &b 1\nc: &b 2\n", 2),
         ("{a: 1}\n}\n", 2),
     ],
 )
