@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.source_code import Language
-from retrycontract.languages.conditionals import DIRECTIVE, resolve, without_directives
+from retrycontract.languages.conditionals import resolve, without_directives
+from retrycontract.languages.foreign import foreign, odd_conditional
 
 Span = tuple[int, int]
 
@@ -69,7 +70,7 @@ def certain_slips(language: Language, text: bytes, spans: Iterable[Span]) -> Ite
     if language is Language.C:
         branch = resolve(text)
         if branch is None:
-            yield SourceSlip(S, "an '#endif' is missing, or one too many", _odd_conditional(text), shifts=True)
+            yield SourceSlip(S, "an '#endif' is missing, or one too many", odd_conditional(text), shifts=True)
         code = without_directives(branch or text)
     else:
         code = text
@@ -89,6 +90,7 @@ def certain_slips(language: Language, text: bytes, spans: Iterable[Span]) -> Ite
         if _meets(found.span(), lost) or (language is Language.CSS and found[0].rstrip()[-1:] in MARKS_OF_SENTENCES)
     ]  # fmt: skip
     yield from (SourceSlip(S, WRONG, span) for span in lines if not _meets(span, hidden, whole=True))
+    yield from (SourceSlip(S, reason, span) for reason, span in foreign(language, text))
     yield from _unbalanced(tokens)
     if language is Language.C:
         yield from _without_operands(tokens, lost)
@@ -120,19 +122,6 @@ def _apart(spans: Iterable[Span]) -> list[Span]:
 
 
 Token = tuple[str | None, bytes, Span]
-
-
-def _odd_conditional(text: bytes) -> Span:
-    """Find the conditional that is not ended, or the directive that has none."""
-    opened: list[Span] = []
-    for found in DIRECTIVE.finditer(text):
-        if found[1].startswith(b"if"):
-            opened.append(found.span())
-        elif not opened:
-            return found.span()
-        elif found[1] == b"endif":
-            opened.pop()
-    return opened[-1]
 
 
 def _unbalanced(tokens: list[Token]) -> Iterator[SourceSlip]:
@@ -179,7 +168,7 @@ def _arguments(tokens: list[Token]) -> Iterator[Span]:
             opened.append((text == b"(" and is_call and not is_declared, end))
         elif opened:
             is_call, first = opened.pop()
-            if is_call:
+            if is_call and text == b")":
                 yield first, start
 
 

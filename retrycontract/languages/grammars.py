@@ -14,6 +14,7 @@ from retrycontract.contract.outputs.source_code import Language, SourceFault, pl
 from retrycontract.languages.certainty import SourceSlip, certain_slips
 from retrycontract.languages.conditionals import resolve, without_directives
 from retrycontract.languages.dialects import rewritten
+from retrycontract.languages.foreign import foreign
 from retrycontract.languages.unclosed import is_ended, likeliest_unclosed, unclosed_quote
 
 ENGINE = "tree_sitter"
@@ -96,15 +97,22 @@ def parse(language: Language, source: str) -> Iterator[SourceFault]:
         # To Bash a bare word is a command, which does something.
         elif language is not Language.BASH and all(each.type in NAMES for node in said for each in _named(node)):
             yield placeholder("names")
+        yield from _foreign(language, text)
         return
     faulty = list(_faulty(root))
     if (other := rewritten(language, text)) != text:
         # The grammar may know the same in other words; where both are wrong, that with less of it is told.
         again = _parser(language).parse(other).root_node
         if not again.has_error:
+            yield from _foreign(language, text)
             return
         faulty = min(list(_faulty(again)), faulty, key=len)
     yield from _told(language, text, faulty)
+
+
+def _foreign(language: Language, text: bytes) -> Iterator[SourceFault]:
+    for reason, (start, _) in foreign(language, text):
+        yield SourceFault(FaultKind.SYNTAX, reason, *_place(start, text))
 
 
 def _told(language: Language, text: bytes, faulty: list[Any]) -> Iterator[SourceFault]:
