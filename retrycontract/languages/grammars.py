@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from retrycontract.contract.outputs.json_faults import FaultKind
-from retrycontract.contract.outputs.source_code import Language, SourceFault, placeholder
+from retrycontract.contract.outputs.source_code import UNKNOWN, Language, SourceFault, placeholder
 from retrycontract.languages.certainty import SourceSlip, certain_slips
 from retrycontract.languages.conditionals import resolve, without_directives
 from retrycontract.languages.dialects import rewritten
@@ -60,7 +60,6 @@ LONG_STRINGS = frozenset(
 # Any name of C may be a macro, and CSS skips what it does not know: an error is what neither explains.
 UNSURE = frozenset({Language.C, Language.CSS})
 CUT_OFF = "the file was cut off: "
-UNKNOWN = "not known to the grammar of its language"
 # What a statement is made of that does nothing: words that happen to parse are names.
 NAMES = frozenset(
     {
@@ -124,7 +123,8 @@ def _told(language: Language, text: bytes, faulty: list[Any]) -> Iterator[Source
         spans = [(node.start_byte, node.end_byte) for node in faulty]
         slips = sorted(certain_slips(language, text, spans), key=lambda slip: slip.span)
         if not slips:
-            yield SourceFault(FaultKind.SYNTAX, UNKNOWN, *_place(min(spans)[0], text), is_warning=True)
+            reason = f"{UNKNOWN} {language.title}"
+            yield SourceFault(FaultKind.SYNTAX, reason, *_place(min(spans)[0], text), is_warning=True)
     last = 0
     for slip in _replaced(language, text, slips):
         line, column = _place(slip.span[0], text)

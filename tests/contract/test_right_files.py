@@ -111,7 +111,14 @@ def test_what_nothing_could_make_right_is_refused_where_it_is(
 def test_what_a_grammar_does_not_know_is_a_warning(language: str, source: str) -> None:
     (fault,) = compiler_here(Language(language))(source)
     assert fault.is_warning
-    assert fault.reason == "not known to the grammar of its language"
+    assert fault.reason == f"not known to the grammar of {Language(language).title}"
+
+
+def test_the_warning_says_the_line_and_its_text() -> None:
+    tool = Tool(name="f.c", kind=Kind.SOURCE_FILE, input_schema={"type": "string"})
+    (warning,) = RetryContract(tools=[tool]).check("f.c", "c", "int a;\nFOO_API int f(int a) BAR;\n").warnings
+    assert "not known to the grammar of C at line 2, column" in warning.message
+    assert warning.message.endswith(": `FOO_API int f(int a) BAR;`")
 
 
 @pytest.mark.parametrize("title", ["c types among arguments", "c bit-fields without a name"])

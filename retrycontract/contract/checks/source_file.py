@@ -20,6 +20,7 @@ from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.no_attempt import NO_ATTEMPT, SAID, no_attempt
 from retrycontract.contract.outputs.source_code import (
     NEIGHBOURS,
+    UNKNOWN,
     Compiler,
     Language,
     SourceFault,
@@ -206,6 +207,10 @@ def source_error(
     told = (fault, *others[: MOST_PLACES - 1])
     said = "; ".join(f"{safe(one.reason, sanitizer)}{_where(one)}" for one in told)
     said += f"; and {len(others) + 1 - len(told)} more" if len(others) >= MOST_PLACES else ""
+    if fault.reason.startswith(UNKNOWN) and fault.line is not None:
+        # From the excerpt, which hides secrets in the whole file before it takes a line out of it.
+        shown = excerpt(source, fault.line, None, sanitizer, around=0) or ""
+        said += f": `{shown.partition('|')[2].strip()}`"
     code = ErrorCode.CONSTRAINT_VIOLATION if fault.is_warning else ErrorCode.INVALID_JSON_SYNTAX
     if fault.hint:
         hint = f"{fault.hint}; send the whole file again"

@@ -144,6 +144,9 @@ class SourceFault:
     hint: str | None = None
 
 
+UNKNOWN = "not known to the grammar of"  # begins the reason of a warning that says nothing without its line
+
+
 def placeholder(what: str) -> SourceFault:
     """Say that a file holds nothing that does or says anything."""
     return SourceFault(FaultKind.PLACEHOLDER, f"the file holds nothing but {what}")
