@@ -83,7 +83,7 @@ def test_the_only_place_is_shown_with_its_neighbours() -> None:
     assert "Please correct line 2 and send the whole file again." in outcome.tool_result.content
 
 
-def test_a_file_of_twenty_thousand_faults_is_told_its_first_within_what_a_check_may_take() -> None:
+def test_a_file_of_ten_thousand_faults_is_told_its_first_within_what_a_check_may_take() -> None:
     line = "FOO_API int f(int a) BAR;\nint a = = 1;\n/* x */\n"
-    first, *_ = compiler_of(Language.C)(line * 20_000)
+    first, *_ = compiler_of(Language.C)(line * 10_000)
     assert (first.kind, first.line) == (FaultKind.SYNTAX, 2)
