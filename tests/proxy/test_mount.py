@@ -172,7 +172,7 @@ def test_who_has_used_up_their_work_is_told_before_the_upstream_is_asked(tmp_pat
         with running(Service(tmp_path / "data", environment)) as service:
             ours = {"x-retrycontract-key": service.new_key("busy")}
             named = {f"p{number}": {"pattern": f"^[a-z]{{1,200}}{number}$"} for number in range(30)}
-            tools = [chat.tool(f"tool_{at}", {"title": f"{at}", "properties": named}) for at in range(50)]
+            tools = [chat.tool(f"tool_{at}", {"title": f"{at}", "properties": named}) for at in range(120)]
             answer = post(service, f"here{chat.PATH}", chat.asking(*tools), **ours)
             neighbour = {"x-retrycontract-key": service.new_key("neighbour")}
             assert post(service, f"here{chat.PATH}", chat.asking(), **neighbour).status_code == 200
