@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.source_code import Language
-from retrycontract.languages.conditionals import resolve, without_directives
-from retrycontract.languages.foreign import foreign, odd_conditional
+from retrycontract.languages.conditionals import UNPAIRED, odd_conditional, resolve, without_directives
+from retrycontract.languages.foreign import foreign
+from retrycontract.languages.unclosed import CLOSING
 
 Span = tuple[int, int]
 
@@ -33,7 +34,6 @@ class SourceSlip:
 
 S, T, WRONG = FaultKind.SYNTAX, FaultKind.TRUNCATED, "syntax error"
 
-CLOSING = {b"(": b")", b"[": b"]", b"{": b"}"}
 _TOKENS = {
     Language.C: re.compile(
         rb"""(?P<skipped>\s+|//(?:\\\r?\n|[^\n])*|/\*.*?\*/)|
@@ -70,7 +70,7 @@ def certain_slips(language: Language, text: bytes, spans: Iterable[Span]) -> Ite
     if language is Language.C:
         branch = resolve(text)
         if branch is None:
-            yield SourceSlip(S, "an '#endif' is missing, or one too many", odd_conditional(text), shifts=True)
+            yield SourceSlip(S, UNPAIRED, odd_conditional(text), shifts=True)
         code = without_directives(branch or text)
     else:
         code = text

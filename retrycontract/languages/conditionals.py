@@ -9,6 +9,7 @@ DIRECTIVE = re.compile(
 )
 # What does not hold in any of our files: nobody compiles them as C++, and `0` hides what is no code.
 FALSE = re.compile(rb"\s*(?:0|\(?\s*(?:defined\b\s*\(?\s*)?__cplusplus\b[\s\S]*)(?:\s*(?://|/\*)[\s\S]*)?\s*\Z")
+UNPAIRED = "an '#endif' is missing, or one too many"
 _ANY = re.compile(rb"[^\r\n]")
 
 
@@ -40,6 +41,19 @@ def resolve(text: bytes) -> bytes | None:
             has_taken[-1] |= holds
     kept.append(text[last:])
     return None if has_taken else b"".join(kept)
+
+
+def odd_conditional(text: bytes) -> tuple[int, int]:
+    """Find the conditional that is not ended, or the directive that has none."""
+    opened: list[tuple[int, int]] = []
+    for found in DIRECTIVE.finditer(text):
+        if found[1].startswith(b"if"):
+            opened.append(found.span())
+        elif not opened:
+            return found.span()
+        elif found[1] == b"endif":
+            opened.pop()
+    return opened[-1]
 
 
 # A comment that begins on a directive's line may end on a later one.

@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterator
 
 from retrycontract.contract.outputs.source_code import Language
-from retrycontract.languages.conditionals import DIRECTIVE, blank, resolve, without_directives
+from retrycontract.languages.conditionals import (
+    DIRECTIVE,
+    UNPAIRED,
+    blank,
+    odd_conditional,
+    resolve,
+    without_directives,
+)
 
 Found = tuple[str, tuple[int, int]]
 _HIDDEN = re.compile(rb"""//(?:\\\r?\n|[^\n])*|/\*(?:.*?\*/|.*)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?""", re.DOTALL)
@@ -42,7 +49,7 @@ def _foreign_to_c(text: bytes) -> Iterator[Found]:
             yield f"'#{found[1].decode()}' has no condition", found.span()
     branch = resolve(code)
     if branch is None:
-        yield "an '#endif' is missing, or one too many", odd_conditional(code)
+        yield UNPAIRED, odd_conditional(code)
         return
     for found in _ANY_DIRECTIVE.finditer(branch):
         if found[1] not in DIRECTIVES:
@@ -56,19 +63,6 @@ def _foreign_to_c(text: bytes) -> Iterator[Found]:
 
 
 MOST_BLANKS = 2_000  # characters in which the end of the statement before is sought
-
-
-def odd_conditional(text: bytes) -> tuple[int, int]:
-    """Find the conditional that is not ended, or the directive that has none."""
-    opened: list[tuple[int, int]] = []
-    for found in DIRECTIVE.finditer(text):
-        if found[1].startswith(b"if"):
-            opened.append(found.span())
-        elif not opened:
-            return found.span()
-        elif found[1] == b"endif":
-            opened.pop()
-    return opened[-1]
 
 
 def _prose_in_css(text: bytes) -> Iterator[Found]:

@@ -104,6 +104,17 @@ def test_secrets_in_the_operators_words_do_not_leave() -> None:
     assert "[REDACTED" in guidance.text
 
 
+@pytest.mark.parametrize("decision", [Decision.HINT, Decision.REJECT])
+def test_what_a_secret_field_allows_does_not_leave_in_the_operators_words(decision: Decision) -> None:
+    agent, allowed = make_agent(), "Zq9-korrekt!x"
+    word = {"x-sensitive": True, "enum": [allowed, "b"]}
+    make_tool(agent, "deploy", {"type": "object", "properties": {"word": word}})
+    call = submit(agent, {"word": "no"}, max_attempts=1).call
+    guidance = answer(call, make_user(), decision, text=f"Send {allowed} as the word.")
+    assert allowed not in guidance.rendered + guidance.text
+    assert "[REDACTED: SENSITIVE] as the word" in guidance.text
+
+
 def test_a_draft_shows_exactly_what_is_sent() -> None:
     call = make_blocked()
     draft = draft_guidance(call, Decision.HINT, text="Use eu-west-1.", grant=3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, islice
@@ -47,7 +48,7 @@ from retrycontract.usecases.calls.tell_step import tell_step
 from retrycontract.usecases.counts.keep_count import count_guidance
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
-from retrycontract.usecases.tools.contracts import PinnedContract, pinned, sanitizer
+from retrycontract.usecases.tools.contracts import PinnedContract, pinned, sanitizer, text_to_show
 
 MAX_PLACES = 5  # that a refusal names
 MAX_PLACE = 80  # characters of each
@@ -108,7 +109,7 @@ def draft_guidance(
     if base is None:
         raise RefusedAnswerError("The call has no judged attempt to answer.")
     # Measured after redaction: with its marks the text is what is sent.
-    text = sanitizer().redact_text(text.strip())
+    text = _without_secrets(call, text.strip())
     if len(text) > MAX_TEXT:
         raise RefusedAnswerError(f"The text has {len(text)} characters; at most {MAX_TEXT} can be sent.")
     answer = Answer(decision, text, grant=decision.grant(grant))
@@ -278,6 +279,15 @@ def _refused_marks(places: list[str]) -> RefusedAnswerError:
         f"A redacted value was moved or edited, or something under a redacted name, at {_named(places)}. "
         "Leave '[REDACTED: …]' where it stands, or replace the whole value by one that is no secret."
     )
+
+
+def _without_secrets(call: Call, text: str) -> str:
+    """Redact what a person says, and with it what the call's schema allows in its secret fields."""
+    if call.tool and call.version and call.version.sealed is not None:
+        # Without the key nobody knows what is sealed, and a hint can be sent all the same.
+        with suppress(InvalidSchema, UnreadableError):
+            return text_to_show(text, pinned(call.tool, call.version, call.kind).index)
+    return sanitizer().redact_text(text)
 
 
 def _contract(call: Call) -> PinnedContract | None:

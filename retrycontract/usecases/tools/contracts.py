@@ -70,10 +70,10 @@ def schema_to_show(schema: Any) -> Any:
     return public_schema(schema, sanitizer())
 
 
-def description_to_show(text: str, schema: Any) -> str:
-    """Give a tool's description as it may be stored and shown: it may repeat what a secret field allows."""
+def text_to_show(text: str, index: SchemaIndex) -> str:
+    """Give what is said of a tool as it may be stored and shown: it may repeat what a secret field allows."""
     redacted = sanitizer().redact_text(text)
-    return echoes_of_choices(SchemaIndex(schema), sanitizer()).hidden_in(redacted) if text else redacted
+    return echoes_of_choices(index, sanitizer()).hidden_in(redacted) if text else redacted
 
 
 def sanitizer() -> ValueSanitizer:

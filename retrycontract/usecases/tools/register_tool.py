@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 from django.utils import timezone
 
 from retrycontract.checking import admit_apart
+from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.configuration import OnExpiry, shown_duration
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.source_code import declared_language
@@ -25,7 +26,7 @@ from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import WritersQueue, write_transaction
 from retrycontract.usecases.calls.repeat_request import safe_tool_name
 from retrycontract.usecases.counts.keep_count import NOTED, charge, note_work, refuse_overdrawn
-from retrycontract.usecases.tools.contracts import description_to_show, pinned, schema_to_show
+from retrycontract.usecases.tools.contracts import pinned, schema_to_show, text_to_show
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ def _store(
 def _given(settings: ToolSettings, schema: Any) -> dict[str, Any]:
     given = settings.given()
     if "description" in given:
-        given["description"] = description_to_show(given["description"], schema)
+        given["description"] = text_to_show(given["description"], SchemaIndex(schema))
     return given
 
 
